@@ -1,5 +1,5 @@
 # make demo   text -> vocabulary -> records -> pre-trained BERT-Tiny, on this machine
-# make test   the tests
+# make test   the tests; with PEERS=1 also beside PyTorch and others, with LOWEST=1 on the lowest versions admitted
 # make smoke  the package on the other Pythons that are here, some minutes
 # make pages  runs the commands of README and the tutorial, small
 # make env    only the environment (.venv); with GPU=1 also CUDA's libraries
@@ -11,7 +11,7 @@ BIN := .venv/bin
 
 .PHONY: env demo test smoke pages docs lint clean
 
-env: .venv/.complete $(if $(GPU),.venv/.complete-gpu)
+env: .venv/.complete $(if $(GPU),.venv/.complete-gpu) $(if $(PEERS),.venv/.complete-peers) $(if $(LOWEST),.venv/.complete-lowest)
 
 # The marker is written last: an interrupted installation is taken up again.
 .venv/.complete: requirements.txt requirements.lock pyproject.toml
@@ -33,6 +33,18 @@ env: .venv/.complete $(if $(GPU),.venv/.complete-gpu)
 	@echo "installing CUDA's libraries into .venv: some minutes, 5 GB"
 	$(BIN)/python -m pip install --disable-pip-version-check -r requirements-gpu.txt -c requirements.lock
 	$(BIN)/python -c "import tensorflow as tf; print('GPUs that TensorFlow finds:', tf.config.list_physical_devices('GPU') or 'none')"
+	touch $@
+
+# Packages to compare with. They get no constraints: keras-hub needs an older kagglesdk than the lock has.
+.venv/.complete-peers: .venv/.complete
+	$(BIN)/python -m pip install --disable-pip-version-check --group peers
+	touch $@
+
+# The lowest versions that pyproject.toml admits, in place of the locked ones.
+.venv/.complete-lowest: .venv/.complete pyproject.toml
+	$(BIN)/python -m pip install --disable-pip-version-check uv
+	$(BIN)/python -m uv pip compile --quiet --resolution=lowest-direct --extra=text --output-file=.venv/lowest.txt pyproject.toml
+	$(BIN)/python -m uv pip install --python=$(BIN)/python --requirements=.venv/lowest.txt
 	touch $@
 
 demo: env

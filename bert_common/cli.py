@@ -43,6 +43,9 @@ _HELP = ("--help", "-help", "--helpshort", "-h", "-?", _ALL_HELP)
 # 1.1 finds in them: `1e-4` is a number, and `on` is a word unless the flag is true or false. No
 # Python objects are ever made from the file.
 _CONFIG = "config"
+_RUN_FLAGS = "flags.json"
+# absl's flag that names files with flags, one a line.
+_FLAG_FILE = "flagfile"
 _TAG = "tag:yaml.org,2002:"
 # Types that YAML 1.1 finds in values without a tag of their own.
 _UNTAGGED = {
@@ -267,6 +270,14 @@ def _checked(
             f"unexpected argument {words[0]!r}: values are given as --flag=value; quote patterns "
             "with *"
         )
+    # A script that reads its inputs is the only command of its process.
+    files.begin_register(opened=reads_inputs)
+    for path in values[_CONFIG].value or ():
+        # A run adds its next start to its own record, which no other output may replace anyway.
+        if os.path.basename(path) != _RUN_FLAGS:
+            files.note_input(path, _CONFIG)
+    for path in _flag_files(arguments[1:]):
+        files.note_input(path, _FLAG_FILE)
     names = [option.name for option in declared_options(options)]
     positions = _apply_config_files(options, values, names)
     fields = {}
@@ -289,6 +300,26 @@ def _checked(
             raise UserError(f"{positions[match[1]]}: {error}") from None
         raise
     return parsed
+
+
+def _flag_files(words: Sequence[str]) -> Iterator[str]:
+    """Yields the files that --flagfile names, on the command line or in another such file."""
+    waiting = list(words)
+    while waiting:
+        word = waiting.pop(0).strip()
+        if word == "--":
+            return
+        match = re.fullmatch(rf"--?{_FLAG_FILE}(?:=(.*))?", word)
+        if match is None:
+            continue
+        name = match[1]
+        if name is None and waiting:
+            name = waiting.pop(0)
+        path = os.path.expanduser((name or "").strip())
+        # absl has read it already, and its errors are known.
+        with contextlib.suppress(OSError, UnicodeDecodeError), files.open_file(path) as file:
+            waiting += file
+            yield path
 
 
 def _apply_config_files(
@@ -421,9 +452,9 @@ def _read_settings(path: str, options: type[Options]) -> dict[str, _Setting]:
     if is_run:
         entries = root["flags"].value
     by_name = {}
-    for option in declared_options(options):
-        for name in (option.name, *option.aliases):
-            by_name[name] = option
+    for declared in declared_options(options):
+        for name in (declared.name, *declared.aliases):
+            by_name[name] = declared
     settings: dict[str, _Setting] = {}
     for key, node in entries:
         position = f"{path}:{key.start_mark.line + 1}"

@@ -28,6 +28,7 @@ _OPTIONAL = {
     "onnx": ("onnx", "onnx"),
     "onnxruntime": ("onnxruntime", "onnx"),
     "huggingface_hub": ("huggingface_hub", "hub"),
+    "pyarrow": ("pyarrow", "parquet"),
     "matplotlib": ("matplotlib", "plots"),
     "mlflow": ("mlflow-skinny", "mlflow"),
     "wandb": ("wandb", "wandb"),

@@ -5,12 +5,14 @@ Python's own functions. The functions raise `OSError` for both. Text is written 
 system.
 """
 
+import bz2
 import contextlib
 import functools
 import glob
 import gzip
 import io
 import itertools
+import lzma
 import os
 import re
 import shutil
@@ -22,15 +24,21 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 from bert_common import locks
-from bert_common.errors import UserError, did_you_mean
+from bert_common.errors import UserError, did_you_mean, needs_package
 from bert_common.remote_files import RemoteFile, gfile_of, is_remote
 
 _COPY_BYTES = 1 << 20
 # Suggestions for a missing name: names of a directory to compare, and the similarity to reach.
 _MAX_NAMES = 5000
 _SIMILARITY = 0.8
-# First bytes of every gzip file.
-_MAGIC = b"\x1f\x8b"
+# Endings of names of compressed files, which are recognized by their first bytes.
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+_GZIP = b"\x1f\x8b"
+_BZIP2 = re.compile(rb"BZh[1-9]1AY&SY")
+_XZ = b"\xfd7zXZ\0"
+_ZSTANDARD = b"\x28\xb5\x2f\xfd"
+_ZIP = b"PK\3\4"
+_LONGEST_MAGIC = 10
 # Windows has two separators.
 _SEPARATORS = f"/{os.sep}"
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,9})")
@@ -42,8 +50,8 @@ def user_error(message: str) -> Iterator[None]:
     e.g. "can't read a"."""
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise UserError(f"{message}: damaged or cut off (gzip): copy it again") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError):
+        raise UserError(f"{message}: damaged or cut off (compressed): copy it again") from None
     except OSError as error:
         raise UserError(f"{message}: {error.strerror or error}") from None
 
@@ -56,6 +64,10 @@ def open_file(
     Args:
       mode: "r", "w" or "a" for text, "rb", "wb" or "ab" for bytes.
     """
+    if "r" not in mode:
+        locks.check_held()
+    elif _inputs.get(path) is None and _registers_opened:
+        note_input(path)
     if newline is None and mode in ("w", "a"):
         newline = "\n"
     if not is_remote(path):
@@ -73,11 +85,19 @@ def open_file(
     return io.TextIOWrapper(binary, encoding=encoding, newline=newline)
 
 
-def _everywhere(local: Callable[[str], Any], remote: str) -> Callable[[str], Any]:
+def _everywhere(
+    local: Callable[[str], Any], remote: str, changes: bool = False
+) -> Callable[[str], Any]:
     """Returns a function of a path: `local`, or for remote paths the function of `tf.io.gfile` of
-    that name."""
+    that name.
+
+    Args:
+      changes: whether it changes something, which a process may do only in a place that it holds.
+    """
 
     def call(path: str) -> Any:
+        if changes:
+            locks.check_held()
         if not is_remote(path):
             return local(path)
         with gfile_of(path) as gfile:
@@ -89,11 +109,15 @@ def _everywhere(local: Callable[[str], Any], remote: str) -> Callable[[str], Any
 exists: Callable[[str], bool] = _everywhere(os.path.exists, "exists")
 is_directory: Callable[[str], bool] = _everywhere(os.path.isdir, "isdir")
 make_directories: Callable[[str], None] = _everywhere(
-    functools.partial(os.makedirs, exist_ok=True), "makedirs"
+    functools.partial(os.makedirs, exist_ok=True), "makedirs", changes=True
 )
-remove: Callable[[str], None] = _everywhere(os.remove, "remove")
+remove: Callable[[str], None] = _everywhere(os.remove, "remove", changes=True)
+# Temporary files have names of their own, and go wherever they are.
+_remove_temporary = _everywhere(os.remove, "remove")
 _names = _everywhere(os.listdir, "listdir")
-_remove_tree = _everywhere(functools.partial(shutil.rmtree, ignore_errors=True), "rmtree")
+_remove_tree = _everywhere(
+    functools.partial(shutil.rmtree, ignore_errors=True), "rmtree", changes=True
+)
 _status = _everywhere(os.stat, "stat")
 
 
@@ -153,6 +177,7 @@ def remove_tree(path: str) -> None:
 
 def rename(source: str, target: str) -> None:
     """Moves a file; a file at `target` is replaced."""
+    locks.check_held()
     if not is_remote(source) and not is_remote(target):
         os.replace(source, target)
         return
@@ -209,6 +234,73 @@ def same_file(a: str, b: str) -> bool:
     return os.path.realpath(a) == os.path.realpath(b)
 
 
+# What this process reads: path → the flag that names it; "" for files that it has only opened.
+_inputs: dict[str, str] = {}
+# Those whose symbolic links are followed, by their real path.
+_real_inputs: dict[str, str] = {}
+
+
+# Whether files that are opened count as well: in a process that is one command, a script.
+_registers_opened = False
+
+
+def begin_register(opened: bool = False) -> None:
+    """Empties the register of inputs, as another command begins.
+
+    Args:
+      opened: whether files that are opened to be read are inputs, too. A program that calls several
+        functions may well read a file and replace it later.
+    """
+    global _registers_opened
+    _registers_opened = opened
+    _inputs.clear()
+    _real_inputs.clear()
+
+
+def note_input(path: str, flag: str = "") -> None:
+    """Registers a file that this process reads, so that nothing that it writes can replace it.
+
+    Args:
+      flag: name of the flag that names it.
+    """
+    # Paths are only collected here: links are followed when something is to be written.
+    _inputs[path] = flag
+    _real_inputs.clear()
+
+
+def given_inputs() -> dict[str, str]:
+    """Returns path → flag of the inputs that flags name."""
+    return {path: flag for path, flag in _inputs.items() if flag}
+
+
+def check_replaceable(path: str, flag: str = "") -> None:
+    """Raises `UserError` if a file is one of the inputs of this process, which would be lost.
+
+    A file that no flag names may be replaced in a directory that the process has locked: the
+    records of a run are read and written again.
+
+    Args:
+      flag: name of the flag that names the output.
+    """
+    if not _real_inputs:
+        for name, flag_name in _inputs.items():
+            real = _real_path(name)
+            _real_inputs[real] = flag_name or _real_inputs.get(real, "")
+    real = _real_path(path)
+    named_by = _real_inputs.get(real)
+    if named_by is None or (not named_by and locks.is_below_held(real)):
+        return
+    if is_special(path) or not exists(path):
+        return
+    prefix = f"--{flag}: " if flag else ""
+    source = f"also --{named_by}" if named_by else "read by this command"
+    raise UserError(f"{prefix}{path} is {source}, which would be lost: give it another name")
+
+
+def _real_path(path: str) -> str:
+    return path if is_remote(path) else os.path.realpath(path)
+
+
 def expand_patterns(patterns: str, flag: str) -> list[str]:
     """Returns the files named by a comma-separated list of paths and globs.
 
@@ -241,6 +333,7 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
                     "a file is expected"
                 )
             matching[path] = None
+            note_input(path, flag)
     if not matching:
         raise UserError(f"--{flag} names no file")
     return list(matching)
@@ -319,6 +412,8 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
       UserError: the disk is full or the directory can't be written.
       BrokenPipeError: the program that reads a pipe has ended.
     """
+    locks.check_held()
+    check_replaceable(path)
     temporary = None
     text: dict[str, Any] = {}
     if "b" not in mode:
@@ -349,7 +444,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
     except BaseException as error:
         if temporary is not None:
             with contextlib.suppress(OSError):
-                remove(temporary)
+                _remove_temporary(temporary)
         # The reader of a pipe may have ended on purpose (`… | head`): that is no user error.
         if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
             raise UserError(f"can't write {path}: {error.strerror}") from None
@@ -368,6 +463,9 @@ def _special_descriptor(path: str) -> int:
 
 def take_the_place_of(source: str, target: str) -> None:
     """Moves a local file to `target`; it inherits permissions and owner of a file there."""
+    locks.check_held()
+    # Inputs may have been opened since the writing began.
+    check_replaceable(target)
     mode = 0o666 & ~current_umask()
     with contextlib.suppress(FileNotFoundError):
         status = os.stat(target)
@@ -425,6 +523,11 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
         lock = locks.take(temporary)
         with user_error(f"--{flag}: can't write {path}"):
             yield temporary
+            is_ours = lock is None or locks.is_at(lock, temporary)
+            if not is_ours:
+                raise UserError(
+                    f"--{flag}: can't write {path}: its directory was moved or removed meanwhile"
+                )
             os.chmod(temporary, 0o777 & ~current_umask())
             refuse_existing(path, flag)
             if is_local:
@@ -437,7 +540,8 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
                         remove_tree(path)
                     raise
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if lock is None or locks.is_at(lock, temporary):
+            shutil.rmtree(temporary, ignore_errors=True)
         if lock is not None:
             os.close(lock)
 
@@ -456,24 +560,59 @@ def copy_tree(source: str, target: str) -> None:
 def is_gzip(path: str) -> bool:
     """Whether the file is gzipped. Raises `OSError` if it can't be read."""
     with open_file(path, "rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+        return file.read(len(_GZIP)) == _GZIP
 
 
 @contextlib.contextmanager
 def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
-    """Opens a file as (stored bytes, content): the same object unless it is gzipped."""
+    """Opens a file as (stored bytes, content): the same object unless it is compressed.
+
+    Raises:
+      UserError: the file is an archive, or is compressed with Zstandard and pyarrow is missing.
+    """
     with open_file(path, "rb") as raw:
-        if raw.peek(len(_MAGIC))[: len(_MAGIC)] != _MAGIC:
+        unpacked = _unpacked(raw, path)
+        if unpacked is None:
             yield raw, raw
         else:
-            with gzip.GzipFile(fileobj=raw) as unpacked:
+            with unpacked:
                 yield raw, unpacked
 
 
+def _unpacked(raw: Any, path: str) -> Any:
+    """Returns a file with the content of a compressed one; None for a file that is not."""
+    start = raw.peek(_LONGEST_MAGIC)[:_LONGEST_MAGIC]
+    if start.startswith(_GZIP):
+        return gzip.GzipFile(fileobj=raw)
+    if _BZIP2.match(start):
+        return bz2.BZ2File(raw)
+    if start.startswith(_XZ):
+        return lzma.LZMAFile(raw)
+    if start.startswith(_ZIP):
+        raise UserError(
+            f"{path} is a ZIP archive or a spreadsheet: unpack it, or save it as CSV (UTF-8)"
+        )
+    if not start.startswith(_ZSTANDARD):
+        return None
+    try:
+        import pyarrow
+    except ModuleNotFoundError as error:
+        raise needs_package(f"{path} (Zstandard)", error.name) or error from None
+    return io.BufferedReader(pyarrow.CompressedInputStream(raw, "zstd"), _COPY_BYTES)
+
+
+def encoding_of(start: bytes) -> str:
+    """Returns the encoding of a text by its first bytes: UTF-16 has a byte order mark, else
+    UTF-8."""
+    return "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+
+
 def read_text(path: str) -> str:
-    """Returns the text of a file, gzipped or not; raises `UserError` if that is not UTF-8."""
+    """Returns the text of a file, compressed or not; raises `UserError` if that is not UTF-8, or
+    UTF-16 with a byte order mark."""
     try:
         with user_error(f"can't read {path}"), open_unzipped(path) as (_, file):
-            return file.read().decode("utf-8")
+            data = file.read()
+            return data.decode(encoding_of(data))
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None

@@ -126,7 +126,13 @@ def read_objects(
     return objects
 
 
-def check_object(value: object, fields: Mapping[str, object], where: str, parent: str = "") -> None:
+def check_object(
+    value: object,
+    fields: Mapping[str, object],
+    where: str,
+    parent: str = "",
+    remedy: str = "fix the file, or move it away",
+) -> None:
     """Checks that a value is an object whose fields have the expected types.
 
     Args:
@@ -135,6 +141,7 @@ def check_object(value: object, fields: Mapping[str, object], where: str, parent
         `[fields]` of a list of objects. Other keys are ignored.
       where: file and line, for messages.
       parent: prefix of the keys in messages.
+      remedy: end of messages.
 
     Raises:
       UserError: the value is no object, or a field is missing or of another type.
@@ -151,14 +158,13 @@ def check_object(value: object, fields: Mapping[str, object], where: str, parent
             if key in value:
                 problem = f"{parent + key!r} is {json.dumps(field)[:60]}"
             raise UserError(
-                f"{where}: {problem}, {_name(_container_of(kind))} is expected: fix the file, or "
-                "move it away"
+                f"{where}: {problem}, {_name(_container_of(kind))} is expected: {remedy}"
             )
         if isinstance(kind, dict):
-            check_object(field, kind, where, f"{parent}{key}.")
+            check_object(field, kind, where, f"{parent}{key}.", remedy)
         elif isinstance(kind, list):
             for number, item in enumerate(field):
-                check_object(item, kind[0], where, f"{parent}{key}[{number}].")
+                check_object(item, kind[0], where, f"{parent}{key}[{number}].", remedy)
 
 
 def _container_of(kind: Any) -> Any:

@@ -29,6 +29,8 @@ _SECONDS_UNTIL_GONE = 2.0
 _SECONDS_BETWEEN_TRIALS = 0.1
 # Ending of the names of incomplete files; no other program uses it.
 TEMPORARY = ".bert-tf.tmp"
+# Locks that this process holds: descriptor → path of the directory (on Windows, of its lock file).
+_held: dict[int, str] = {}
 
 
 def take(path: str, flags: int = _READ) -> int | None:
@@ -69,6 +71,59 @@ def is_at(descriptor: int, path: str) -> bool:
 
 
 @contextlib.contextmanager
+def holding(descriptor: int | None, path: str) -> Iterator[None]:
+    """Lets `check_held` watch a lock while the block runs, then ends the lock.
+
+    Args:
+      descriptor: of the locked directory; None where the file system has no locks.
+    """
+    if descriptor is None:
+        yield
+        return
+    _held[descriptor] = path
+    try:
+        yield
+    finally:
+        del _held[descriptor]
+        os.close(descriptor)
+
+
+def lost_directory() -> str | None:
+    """Returns the path of a locked directory that is not at its path any more; None if all are."""
+    for descriptor, path in list(_held.items()):
+        # The path may lead there by a symbolic link, so links are followed.
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                continue
+        return path
+    return None
+
+
+def is_below_held(real_path: str) -> bool:
+    """Whether a path without symbolic links is in a directory that this process has locked."""
+    for path in list(_held.values()):
+        directory = os.path.realpath(path.removesuffix(".lock") if WINDOWS else path)
+        if real_path.startswith(os.path.join(directory, "")):
+            return True
+    return False
+
+
+def check_held() -> None:
+    """Raises `UserError` if a directory that this process has locked is no longer at its path.
+
+    A stopped process may continue after its directory was moved, removed or replaced. It must
+    neither write nor remove anything then: what lies at the path may belong to another process.
+    Every function that writes or removes asks first.
+    """
+    path = lost_directory()
+    if path is not None:
+        raise UserError(
+            f"{path} was moved, removed or replaced while this process was writing there: it ends, "
+            "and writes and removes nothing more"
+        )
+
+
+@contextlib.contextmanager
 def directory_lock(path: str, busy: str) -> Iterator[None]:
     """Holds the lock of an existing local directory.
 
@@ -100,10 +155,9 @@ def directory_lock(path: str, busy: str) -> Iterator[None]:
             # A directory that can be written but not read can't be locked.
             break
     try:
-        yield
+        with holding(descriptor, lock_path if WINDOWS else path):
+            yield
     finally:
-        if descriptor is not None:
-            os.close(descriptor)
         if WINDOWS:
             with contextlib.suppress(OSError):
                 os.unlink(lock_path)

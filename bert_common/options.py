@@ -24,7 +24,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from bert_common import files
+from bert_common import files, outputs
 from bert_common.errors import UserError, did_you_mean
 
 _KEY = "option"
@@ -36,6 +36,8 @@ LARGEST_INT64 = 2**63 - 1
 FILE = "file"
 FILES = "files"
 DIRECTORY = "directory"
+# Value of `Option.path` for one file to write (or "-"), which must not replace an input.
+OUTPUT = "output"
 # Type of a value → its name in messages.
 _TYPE_NAMES = {bool: "true or false", int: "whole number", float: "number", str: "value"}
 # Type of a value → the types that Python code may give it as, numpy's included.
@@ -57,7 +59,7 @@ class Option:
       sweep: several values may be given, separated by commas: one run for each combination. Not
         for bool and tuples.
       common: `--help` shows the option also where the script has many.
-      path: the value is a path: True, or `FILE`, `FILES` or `DIRECTORY` for an input.
+      path: the value is a path: True, `FILE`, `FILES` or `DIRECTORY` for an input, or `OUTPUT`.
       affects_result: metrics and weights of a run depend on the value; false for reports, output
         paths and speed.
       only_with: options of which at least one must be set for this one to have an effect:
@@ -210,12 +212,30 @@ class Options:
         missing = [f"--{name}" for name in self.required() if getattr(self, name) in (None, "", ())]
         if missing:
             raise UserError(f"{', '.join(missing)} must be given (--help explains)")
+        self._note_inputs()
         for declared in declared_options(type(self)):
             declared.check(getattr(self, declared.name))
+            if declared.path == OUTPUT and getattr(self, declared.name) not in (None, "", "-"):
+                outputs.check_output_file(getattr(self, declared.name), declared.name)
             for value in self.sweep.get(declared.name, ()):
                 declared.check(value)
             if declared.only_with and self.is_chosen(declared.name):
                 self._check_has_effect(declared)
+
+    def _note_inputs(self) -> None:
+        """Registers the files that the options name, see `files.note_input`."""
+        for declared in declared_options(type(self)):
+            value = getattr(self, declared.name)
+            if declared.path not in (FILE, FILES) or not value or value == "-":
+                continue
+            for pattern in value.split(",") if declared.path == FILES else [value]:
+                pattern = pattern.strip()
+                paths = [pattern]
+                # Remote patterns are expanded when they are read: it takes TensorFlow.
+                if not files.is_remote(pattern) and not files.exists(pattern):
+                    paths = files.glob_files(pattern)
+                for path in paths:
+                    files.note_input(path, declared.name)
 
     def _check_has_effect(self, declared: Option) -> None:
         """Raises `UserError` unless one of the options in `only_with` is set."""

@@ -5,7 +5,7 @@ An output never replaces an input of the command or a part of a checkpoint, a ru
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from bert_common import files
 from bert_common.errors import UserError
@@ -23,18 +23,20 @@ _PROTECTED = re.compile(
     r"|(flags|inputs|trackers|run_result|selection|copied|eval_results)\.json"
     r"|events\.out\.tfevents.*|vectors\.f32|offsets\.i64"
 )
+# Files with results that runs replace.
+_RUN_RESULTS = re.compile(
+    r"(test_|nbest_)?predictions\.(csv|jsonl?|txt)|(test|eval)_results\.(tsv|txt|json)"
+    r"|eval_report\.txt|(answers|hardest_questions|metrics)\.jsonl|null_odds\.json|README\.md"
+)
 # Common names, which belong to a search index only if its vectors are in the same directory.
 _INDEX_FILES = ("documents.jsonl", "index.json")
 _INDEX_VECTORS = "vectors.f32"
 
 
-def check_output_file(
-    path: str, flag: str, inputs: Mapping[str, Iterable[str]], own: Iterable[str] = ()
-) -> str:
+def check_output_file(path: str, flag: str, own: Iterable[str] = ()) -> str:
     """Returns `path` if a result may be written there.
 
     Args:
-      inputs: flag → the files that the command reads by it.
       own: names that the command writes itself; they are refused only beside weights.
 
     Raises:
@@ -46,11 +48,7 @@ def check_output_file(
             raise UserError(f"--{flag}: {path} is a directory, a file name is expected")
         if files.is_special(path) or not files.exists(path):
             return path
-        for name, paths in inputs.items():
-            if any(files.same_file(path, input_path) for input_path in paths):
-                raise UserError(
-                    f"--{flag}: {path} is also --{name}, which would be lost: give it another name"
-                )
+        files.check_replaceable(path, flag)
         name = os.path.basename(path)
         folder = files.parent_directory(path)
         is_protected = _PROTECTED.fullmatch(name) is not None
@@ -64,12 +62,12 @@ def check_output_file(
     return path
 
 
-def prepare_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]]) -> None:
+def prepare_output_file(path: str, flag: str) -> None:
     """Checks an output file and creates its directory.
 
     Raises `UserError` as `check_output_file` and `files.make_output_directory` do.
     """
-    if not files.is_special(check_output_file(path, flag, inputs)):
+    if not files.is_special(check_output_file(path, flag)):
         files.make_output_directory(files.parent_directory(path), flag)
 
 
@@ -78,8 +76,15 @@ def check_run_directory(path: str, flag: str) -> None:
 
     Raises:
       UserError: it can't, or the directory contains weights of another program, whose configuration
-        the run would replace.
+        the run would replace, or an input of this command with the name of a result.
     """
+    for name, input_flag in files.given_inputs().items():
+        is_result = _RUN_RESULTS.fullmatch(os.path.basename(name)) is not None
+        if is_result and files.same_file(files.parent_directory(name), path):
+            raise UserError(
+                f"--{flag}: the run would write {name}, which is also --{input_flag} and would be "
+                "lost: choose another directory"
+            )
     with files.user_error(f"--{flag}: can't write in {path}"):
         if not files.is_remote(path):
             existing = path

@@ -18,7 +18,7 @@ import numpy as np
 
 from bert_common import files, parallel
 from bert_common.errors import UserError
-from bert_common.options import DIRECTORY, FILE, FILES, LARGEST_INT64, Options, option
+from bert_common.options import DIRECTORY, FILE, FILES, LARGEST_INT64, OUTPUT, Options, option
 from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
 from data_gen.pretraining.records import STATISTICS_SUFFIX, shard_names
 from data_gen.pretraining.schema import Schema
@@ -64,7 +64,10 @@ class CorpusOptions(TextOptions):
 
     input_file: str = option(None, TEXT_FILES, required=True, path=FILES)
     output_file: str = option(
-        None, "Prepared corpus to write; gzipped if the name ends in .gz.", required=True, path=True
+        None,
+        "Prepared corpus to write; gzipped if the name ends in .gz.",
+        required=True,
+        path=OUTPUT,
     )
     input_format: str = option(
         "auto",
@@ -92,7 +95,7 @@ class CorpusOptions(TextOptions):
         maximum=0.9,
     )
     held_out_file: str | None = option(
-        None, "File for the held-out documents, prepared in the same way.", path=True
+        None, "File for the held-out documents, prepared in the same way.", path=OUTPUT
     )
     seed: int = option(12345, "Seed of the choice of held-out documents.", maximum=LARGEST_INT64)
 
@@ -269,7 +272,7 @@ class DocstringOptions(WorkerOptions):
     """Docstrings of the installed packages."""
 
     output_file: str = option(
-        None, "JSON lines to write, with the fields package and text.", required=True, path=True
+        None, "JSON lines to write, with the fields package and text.", required=True, path=OUTPUT
     )
     packages: tuple[str, ...] = option(
         (), "Top-level packages to read; stdlib is the standard library.", default_text="all"
@@ -290,7 +293,7 @@ class TriviaQaOptions(Options):
     evidence_dir: str = option(
         None, "Folder of the articles, e.g. evidence/wikipedia.", required=True, path=DIRECTORY
     )
-    output_file: str = option(None, "SQuAD file to write.", required=True, path=True)
+    output_file: str = option(None, "SQuAD file to write.", required=True, path=OUTPUT)
     max_tokens: int = option(
         400, "Number of tokens, separated by white space, to use of each article.", minimum=1
     )

@@ -574,7 +574,10 @@ def encoder_inputs(features, **arguments) -> dict:
 
 
 def _with_our_names(features: Mapping) -> dict:
-    """Returns the features by our names; `UserError` for an unknown key that looks like an input."""
+    """Returns the features by our names.
+
+    Raises `UserError` for an unknown key that looks like an input.
+    """
     named = {}
     for key, value in features.items():
         name = _OTHER_NAMES.get(key, key)

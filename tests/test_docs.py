@@ -26,7 +26,7 @@ _MODULES = sorted(
     for path in _PROJECT.glob(f"{folder}/*.py")
 )
 # data_gen/text/docstrings.py wherever it is written; in backticks also `bert_common/`, or a module
-# as `bert_tf/tasks/run`.
+# as `bert_tf/runs/run`.
 _NAMED = re.compile(
     rf"(?<![\w/.-])((?:{'|'.join(_PACKAGES)}|docs)/[\w/.-]+\.(?:py|md))\b"
     rf"|`((?:{'|'.join(_PACKAGES)}|docs)/[\w/.-]*)`"

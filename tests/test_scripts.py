@@ -187,3 +187,20 @@ def test_a_mistake_is_one_line_at_once(ended, command):
     status, out, err = ended[command]
     assert (status, out) == (2, "") and MISTAKES[command] in err, err
     assert err.startswith("error: ") and err.count("\n") == 1, err
+
+
+# Names of google-research/bert → the name here.
+FORMER_NAMES = {
+    ("create_pretraining_data.py", "--input_file=x"): "data_gen/create_pretraining_data.py",
+    ("run_classifier_with_tfhub.py",): "run_classifier.py",
+    ("-c", "import tokenization"): "from modeling import Tokenizer",
+}
+
+
+@pytest.mark.parametrize("command", FORMER_NAMES, ids=" ".join)
+def test_former_names_lead_on(run, command):
+    words = [str(_PROJECT / word) if word.endswith(".py") else word for word in command]
+    done = run(*words)
+    assert done.returncode in (1, 2) and not done.stdout
+    last_line = done.stderr.splitlines()[-1]
+    assert FORMER_NAMES[command] in last_line

@@ -85,5 +85,23 @@ def test_the_reference_has_every_public_name_with_its_docstring(site):
     assert "<em>required</em>" not in page
 
 
-def test_search_finds_words_of_the_pages(site):
-    assert "masked_lm" in (site / "search/search_index.json").read_text("utf-8")
+def test_the_reference_shows_groups_and_no_values_of_constants(site):
+    page = (site / "api.html").read_text("utf-8")
+    groups = re.findall(r'<h2 id="([^"]+)"', page)
+    assert groups[:2] == ["models", "layers"] and len(groups) == 5
+    assert "'tiny'" not in page and "&#39;tiny&#39;" not in page
+
+
+def test_search_works_on_files(site):
+    """Browsers load neither JSON nor workers for a page that is a file: both come as scripts."""
+    assert "masked_lm" in (site / "search/search_index.js").read_text("utf-8")
+    assert '<script src="iframe-worker.js">' in (site / "index.html").read_text("utf-8")
+
+
+def test_flags_in_commands_are_not_broken(site):
+    assert '<span class="flag">--task_name</span>' in (site / "index.html").read_text("utf-8")
+
+
+def test_notebooks_are_on_the_site(site):
+    for notebook in (PROJECT / "notebooks").glob("*.ipynb"):
+        assert (site / "notebooks" / notebook.name).exists()

@@ -16,7 +16,7 @@ import numpy as np
 
 from bert_common import files, outputs
 from bert_common.errors import UserError
-from bert_common.options import DIRECTORY, Options, option
+from bert_common.options import DIRECTORY, OUTPUT, Options, option
 
 _HEADER = "index\tprediction"
 _BINARY = ("0", "1")
@@ -69,7 +69,7 @@ class SubmissionOptions(Options):
         path=DIRECTORY,
     )
     output_file: str = option(
-        None, "The zip file to write; replaced if it exists.", required=True, path=True
+        None, "The zip file to write; replaced if it exists.", required=True, path=OUTPUT
     )
     fill_missing: bool = option(
         False,
@@ -132,9 +132,9 @@ def write_submission_file(
 
 def run(options: SubmissionOptions) -> None:
     """Runs `make_submission` and prints what is in the zip file, for `make_glue_submission.py`."""
-    outputs.prepare_output_file(
-        options.output_file, "output_file", {"input_dir": _find(options.input_dir).values()}
-    )
+    for path in _find(options.input_dir).values():
+        files.note_input(path, "input_dir")
+    outputs.prepare_output_file(options.output_file, "output_file")
     # Every file is checked before the zip file is replaced.
     entries = make_submission(options.input_dir, options.output_file, options.fill_missing)
     print(describe_submission(entries))

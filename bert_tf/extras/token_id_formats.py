@@ -151,7 +151,8 @@ def development_task(
     for name, value in values.items():
         text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
         words.append(f"--{name}={text}")
-    run_task = task_class(cli.parse(options_class, words))
+    make_task: Callable[..., FineTuningTask] = task_class
+    run_task = make_task(cli.parse(options_class, words))
     if not run_task.can_evaluate:
         raise UserError(
             f"the run of {options.init_checkpoint} had no development set: give --dev_file"
@@ -400,8 +401,10 @@ def outputs(task: TaskInference, features: Mapping) -> dict:
     if task.head is None:
         values = task.serve_token_ids(features)
         (vector,) = task.model_outputs(features).values()
-        renamed = {"last_hidden_state": values["sequence_output"], "sentence_embedding": vector}
-        # Some checkpoints have no pooler.
+        renamed = {"sentence_embedding": vector}
+        # Models for sentence embeddings serve their vector alone, and some encoders have no pooler.
+        if "sequence_output" in values:
+            renamed["last_hidden_state"] = values["sequence_output"]
         if "pooled_output" in values:
             renamed["pooler_output"] = values["pooled_output"]
         return renamed

@@ -11,11 +11,12 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bert_common import files, outputs
+from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import (
     DIRECTORY,
     FILE,
+    OUTPUT,
     Option,
     Options,
     declared_options,
@@ -25,6 +26,8 @@ from bert_common.options import (
 from bert_common.plugins import Plugins
 from bert_tf.runs.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.options import SquadConfig
+from data_gen.labelled.tables import FORMATS as TABLE_FORMATS
+from data_gen.labelled.tables import format_of
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES
 from modeling.config import POOLINGS
 
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     from modeling.checkpoints.load import Checkpoint
 
 MASK = "[MASK]"
+# The options that read the input as a table.
+_IS_TABLE = ("text_a_column",)
 _TASKS_PACKAGE = "bert_tf.tasks"
 # --task → module and subclass of `tasks.inference.TaskInference`.
 TASKS = {
@@ -210,29 +215,70 @@ class FileOptions(TrainedModelOptions):
     output_file: str = option(
         "-",
         "File for JSON lines, which appears when it is complete; - is standard output.",
-        path=True,
+        path=OUTPUT,
     )
 
     def check(self) -> None:
-        """Checks also that the output replaces no input and no part of a checkpoint."""
         super().check()
         if self.input_file != "-":
             files.check_readable(self.input_file, "input_file")
-        # Standard output replaces nothing.
-        if self.output_file != "-":
-            inputs = {}
-            for name, path in self.path_options().items():
-                if name != "output_file" and path != "-":
-                    inputs[name] = [path]
-            outputs.check_output_file(self.output_file, "output_file", inputs)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PredictOptions(FileOptions, TaskOptions, InferenceSettings):
+class TableOptions(Options):
+    """Table."""
+
+    text_a_column: str | None = option(
+        None,
+        "Column or key of the text, if --input_file is a table; a number, from 0, for a file "
+        "without a header.",
+    )
+    text_b_column: str | None = option(
+        None, "Column of the second text of a pair.", only_with=_IS_TABLE
+    )
+    id_column: str | None = option(
+        None,
+        "Column that identifies a row in JSON lines.",
+        default_text="the number of the row, from 0",
+        only_with=_IS_TABLE,
+    )
+    file_format: str = option(
+        "auto",
+        "Format of the table. auto: by its extension.",
+        choices=TABLE_FORMATS,
+        only_with=_IS_TABLE,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PredictOptions(FileOptions, TableOptions, TaskOptions, InferenceSettings):
     """Predictions."""
+
+    @property
+    def reads_table(self) -> bool:
+        """Whether the input is a table, not one input per line."""
+        return self.text_a_column is not None
+
+    @property
+    def writes_csv(self) -> bool:
+        """Whether a table is written with all its columns; else JSON lines are."""
+        return self.output_file.lower().endswith(".csv")
 
     def check(self) -> None:
         super().check()
+        # A CSV file would be answered line by line, its header as a text.
+        if not self.reads_table and format_of(self.input_file) == "csv":
+            raise UserError(
+                f"--input_file={self.input_file} is a table: give --text_a_column, the column with "
+                "the text"
+            )
+        if self.writes_csv and not self.reads_table:
+            raise UserError(
+                f"--output_file={self.output_file}: CSV is written for a table only: give "
+                "--text_a_column, or a name that ends with .jsonl"
+            )
+        if self.reads_table and self.input_file == "-":
+            raise UserError("--text_a_column needs --input_file, the table")
         if self.task:
             self.check_read_by(self.task)
 
@@ -353,7 +399,7 @@ class ExtractOptions(FileOptions, DeviceOptions):
         None,
         "File for JSON lines, or for arrays if its name ends with .npz.",
         required=True,
-        path=True,
+        path=OUTPUT,
     )
     layers: tuple[int, ...] = option(
         (-1, -2, -3, -4), "Numbers of the layers, from 0; -1 is the last one."

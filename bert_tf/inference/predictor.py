@@ -20,6 +20,7 @@ from typing import IO
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.inference.options import InferenceSettings, PredictOptions, choose_task, task_class
+from bert_tf.inference.table_prediction import open_table, predict_table
 from data_gen.labelled.tables import looks_like_json
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
@@ -192,6 +193,10 @@ def serve(
 def run(options: PredictOptions) -> None:
     """Answers the lines of a file, or of standard input as they come, for `predict.py`."""
     log = functools.partial(print, file=sys.stderr, flush=True)
+    # A wrong name of a column is found before the model is loaded.
+    table = None
+    if options.reads_table:
+        table = open_table(options)
     # Messages go to standard error: standard output has the answers.
     loaded = open_checkpoint(options.init_checkpoint, **options.companions())
     predictor = Predictor(loaded, options.task, options)
@@ -200,7 +205,8 @@ def run(options: PredictOptions) -> None:
     with contextlib.ExitStack() as stack:
         source = sys.stdin.buffer
         target = sys.stdout.buffer
-        if options.input_file != "-":
+        # A table is opened by its reader, which has to know the format.
+        if options.input_file != "-" and table is None:
             stack.enter_context(files.user_error(f"can't read {options.input_file}"))
             _, source = stack.enter_context(files.open_unzipped(options.input_file))
         if options.output_file != "-":
@@ -211,7 +217,13 @@ def run(options: PredictOptions) -> None:
             # A program at the other end of a pipe waits for its answers.
             target.flush()
 
-        count, errors = serve(predictor, source, write)
+        errors: list[str] = []
+        if table is not None:
+            count, note = predict_table(predictor.inference, table, options, write)
+            if note:
+                log(note)
+        else:
+            count, errors = serve(predictor, source, write)
     truncated = predictor.inference.truncated
     if truncated:
         log(

@@ -375,6 +375,21 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
             return self
         return self.replace(max_seq_length=positions)
 
+    def fit_devices(self, replicas: int) -> Self:
+        """Returns the options with default batch sizes that can be divided among the replicas.
+
+        They are raised to the next multiple; sizes that were given stay.
+        """
+        changes = {}
+        for name, parts in (
+            ("train_batch_size", replicas * self.gradient_accumulation_steps),
+            ("eval_batch_size", replicas),
+        ):
+            size = getattr(self, name, 0)
+            if size % parts and not self.is_chosen(name):
+                changes[name] = -(-size // parts) * parts
+        return self.replace(**changes) if changes else self
+
     def relevant(self) -> dict[str, object]:
         """Returns name → value of the options that a result depends on.
 

@@ -130,6 +130,22 @@ def record_of_start(
     return {"made_from": {**trained_on, **current}, "evaluated_on": {}}
 
 
+def run_number(made_from: Mapping[str, Mapping]) -> int:
+    """Returns the number of a run in its checkpoints, which follows from what it is made from.
+
+    Returns:
+      from 1 to 2**63 - 1; 0 without a record.
+    """
+    parts = []
+    for name in sorted(made_from):
+        # A run may evaluate on other data when it resumes.
+        if name in _COMPARED and name not in _MAY_BE_ADDED:
+            parts.append([name, made_from[name]["digest"], made_from[name].get("held_out")])
+    if not parts:
+        return 0
+    return int(digest(parts).removeprefix("sha256:")[:15], 16) + 1
+
+
 def _warn_of_training_data(
     fingerprints: Mapping[str, Mapping], train: Mapping | None, log: Callable[[str], None]
 ) -> None:

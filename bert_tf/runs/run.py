@@ -49,6 +49,11 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     _check_evaluations(task, is_sweep=len(combinations) > 1)
     _prepare_directory(options)
     devices = set_up_devices(options, options.paths())
+    fitting = options.fit_devices(devices.strategy.num_replicas_in_sync)
+    if fitting is not options:
+        options = fitting
+        combinations = options.combinations()
+        task = make_task(options)
     tasks = [task]
     if options.sweep:
         tasks = [task.with_options(combination) for combination in combinations]

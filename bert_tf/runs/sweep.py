@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from bert_common import files, json_files
+from bert_common import files, json_files, locks
 from bert_common.errors import UserError
 from bert_tf.runs import provenance
 from bert_tf.runs.fine_tuning import InMemoryTask
@@ -235,6 +235,7 @@ def copy_best(source: str, directory: str) -> None:
         copy = os.path.join(temporary, "new")
         files.copy_tree(best, copy)
         json_files.write(os.path.join(copy, _COPIED), record)
+        locks.check_held()
         if os.path.exists(target):
             os.rename(target, os.path.join(temporary, "old"))
         os.rename(copy, target)

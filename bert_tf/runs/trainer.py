@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 import tensorflow as tf
 
-from bert_common import json_files
+from bert_common import json_files, locks
 from bert_common.errors import UserError
 from bert_common.gpus import is_out_of_memory
 from bert_tf.runs.evaluation import Evaluation
@@ -102,6 +102,7 @@ class Trainer:
             record = provenance.record_of_start(
                 options, task.inputs(), self._log_unless_interactive
             )
+            self._state.run.assign(provenance.run_number(record["made_from"]))
         with devices.strategy.scope():
             self.model = self._make_model()
             self._restore_or_load()
@@ -644,7 +645,8 @@ class _Profiler:
     def stop(self) -> None:
         """Ends the recording, if there is one."""
         if self._is_recording:
-            tf.profiler.experimental.stop()
+            # The steps are written at the end, into the run directory.
+            tf.profiler.experimental.stop(save=locks.lost_directory() is None)
             self._is_recording = False
 
 

@@ -59,6 +59,8 @@ class TaskInference(abc.ABC):
         a size that may vary.
       special_tokens: whether "[MASK]" and the like in a text stand for those tokens.
       token_outputs: names of the `model_outputs` that have one row per token.
+      table_columns: keys of a result that are written into the columns of a table; none if results
+        do not fit there.
       vectors: pooling of token vectors into a text vector; None for tasks without text vectors.
       prompt: prefix of every text, as set in directories of sentence-transformers; else empty.
       notes: remarks for whoever exports the model.
@@ -77,6 +79,7 @@ class TaskInference(abc.ABC):
     token_ids_shape: tuple[int | None, ...] = (None, None)
     special_tokens = False
     token_outputs: tuple[str, ...] = ()
+    table_columns: tuple[str, ...] = ()
     vectors: SentenceVectors | None = None
     truncation: str = END
 
@@ -185,6 +188,10 @@ class TaskInference(abc.ABC):
     @abc.abstractmethod
     def predict(self, inputs: list) -> list[dict]:
         """Returns a result for JSON for each of one or more checked inputs, in their order."""
+
+    def with_columns(self, result: dict) -> dict:
+        """Returns a result of `predict` with all of `table_columns`."""
+        return result
 
     def prepare(self) -> None:
         """Traces the graph that `predict` runs, so that the first prediction is not delayed."""

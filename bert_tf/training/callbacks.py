@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from bert_common import locks
 from bert_common.errors import in_one_line
 from bert_common.plugins import Plugins
 
@@ -81,6 +82,8 @@ class CallbackList(Callback):
         try:
             yield
         except Exception as error:
+            # A run that has lost its directory ends.
+            locks.check_held()
             del self._callbacks[name]
             print(
                 f"warning: {name} is left out from here on, the run continues: "

@@ -42,6 +42,8 @@ _LEFT_BEHIND = re.compile(
 _PARTS = re.compile(rf"({CHECKPOINT_NAME}-\d+)({UNFINISHED}|\.data-\d{{5}}-of-\d{{5}})")
 # Beginning of the paths of the optimizer's slots.
 _SLOTS = "optimizer/"
+# Path of the number of the run.
+_RUN = "run"
 # Beginning of the names of directories in which the best weights of a sweep are copied.
 COPIES = ".best."
 
@@ -55,7 +57,7 @@ def variables_of(
     """Returns path → variable of a checkpoint.
 
     Paths are encoder/..., heads/..., lora/..., optimizer/{m,v}/... of AdamW or
-    optimizer/{lamb_m,lamb_v}/... of LAMB, step, examples, loss_scale and
+    optimizer/{lamb_m,lamb_v}/... of LAMB, run, step, examples, loss_scale and
     steps_since_overflow. Slots have the path of the variable they belong to:
     `optimizer/m/encoder/pooler/dense/kernel`.
     """
@@ -66,6 +68,8 @@ def variables_of(
         "loss_scale": state.loss_scale,
         "steps_since_overflow": state.steps_since_overflow,
     }
+    if int(state.run.numpy()):
+        variables[_RUN] = state.run
     if optimizer is not None:
         for slot, slot_variables in optimizer.slots().items():
             for name, variable in slot_variables.items():
@@ -130,7 +134,17 @@ class CheckpointManager:
         bundle = native.TensorBundle(prefix)
         # Damage and another size are found before any variable changes, as far as they show without
         # reading the data.
-        for path, variable in self._variables.items():
+        restored = dict(self._variables)
+        run = restored.pop(_RUN, None)
+        # Checkpoints of earlier versions have no number.
+        if run is not None and _RUN + SUFFIX in bundle.shapes:
+            saved_run = int(bundle.read_as(_RUN + SUFFIX, run.dtype.as_numpy_dtype))
+            if saved_run and int(run.numpy()) not in (0, saved_run):
+                raise UserError(
+                    f"{prefix}: it belongs to another run, with other training data, start weights "
+                    "or teachers"
+                )
+        for path, variable in restored.items():
             shape = bundle.shapes.get(path + SUFFIX)
             expected = tuple(variable.shape)
             if shape is None:
@@ -143,7 +157,7 @@ class CheckpointManager:
                 raise UserError(
                     f"{prefix}: {path} has the shape {list(shape)}, {list(expected)} is expected"
                 )
-        for path, variable in self._variables.items():
+        for path, variable in restored.items():
             variable.assign(bundle.read_as(path + SUFFIX, variable.dtype.as_numpy_dtype))
 
     def save(self, check_interval: bool = True) -> str | None:
@@ -291,6 +305,8 @@ def _saving(prefix: str) -> Iterator[None]:
     try:
         yield
     except (tf.errors.OpError, OSError, UserError) as error:
+        # In a directory that is not this run's any more there is nothing to tidy up.
+        locks.check_held()
         steps = saved_steps(directory)
         last = f"{CHECKPOINT_NAME}-{steps[-1]}" if steps else None
         # The error may have come after the checkpoint was complete.
@@ -308,6 +324,7 @@ def _write(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
 
     The index comes last, as it makes the others a checkpoint.
     """
+    locks.check_held()
     checkpoint.save_counter.assign_add(1)
     if files.is_remote(prefix):
         # TensorFlow collects remote files in `ckpt-N_temp/`, too; renaming would copy them again.
@@ -317,6 +334,8 @@ def _write(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
     directory, name = os.path.split(prefix)
     os.makedirs(folder)
     checkpoint.write(os.path.join(folder, name))
+    # Writing takes its time.
+    locks.check_held()
     for file_name in sorted(os.listdir(folder), key=lambda name: name.endswith(".index")):
         os.replace(os.path.join(folder, file_name), os.path.join(directory, file_name))
     os.rmdir(folder)
@@ -328,6 +347,7 @@ def _remove_checkpoint(prefix: str) -> None:
     Until all files are gone there is a directory beside them as while one is written. Otherwise
     data that a kill leaves would look as if their index were lost.
     """
+    locks.check_held()
     if files.exists(f"{prefix}.index"):
         with contextlib.suppress(OSError):
             files.make_directories(prefix + UNFINISHED)

@@ -81,6 +81,7 @@ def note_start(directory: str, devices: str) -> None:
         starts = [*read_starts(directory), start]
         _write_flags(directory, {"starts": starts[-_MAX_STARTS:]})
     except (OSError, UserError) as error:
+        locks.check_held()
         message = f"warning: this start is not recorded: {in_one_line(error)}"
         print(message, file=sys.stderr, flush=True)
 
@@ -268,7 +269,13 @@ def write_description(
       task: content of `task.json`; None for pre-training.
       given: names of the flags on the command line.
     """
-    config.to_file(os.path.join(directory, CONFIG_FILE))
+    config_file = os.path.join(directory, CONFIG_FILE)
+    is_same = False
+    # The file that is there may be the one that was given, which must stay as it is.
+    with contextlib.suppress(UserError):
+        is_same = files.exists(config_file) and BertConfig.from_file(config_file) == config
+    if not is_same:
+        config.to_file(config_file)
     if vocab_file is not None:
         # A run that resumes reads the vocabulary that it would overwrite.
         target = os.path.join(directory, VOCAB_FILE)

@@ -1,7 +1,7 @@
 """Speed of devices: share of their peak, time of a training, and whether compiling with XLA pays.
 
-Input: devices (`bert_tf/training/devices.py`) and the operations of a training, whose arithmetic `modeling/costs.py`
-counts. Output: figures of reports and plans.
+Input: devices (`bert_tf/training/devices.py`) and the operations of a training, whose arithmetic
+`modeling/costs.py` counts. Output: figures of reports and plans.
 """
 
 import dataclasses

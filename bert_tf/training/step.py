@@ -42,9 +42,11 @@ class TrainingState:
       examples: int64, examples seen: the position in the stream of training examples (for packed
         ones, records seen).
       loss_scale, steps_since_overflow: state of float16 training.
+      run: int64, number of the run that the checkpoint belongs to; 0 if unknown.
     """
 
     def __init__(self):
+        self.run = _make_counter("run")
         self.step = _make_counter("step")
         self.examples = _make_counter("examples")
         self.steps_since_overflow = _make_counter("steps_since_overflow")

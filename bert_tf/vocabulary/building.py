@@ -128,13 +128,9 @@ class CorpusCounts:
 def run(options: VocabularyOptions) -> None:
     """Builds the vocabulary and prints its fit to the text, for `build_vocab.py`."""
     files.make_output_directory(options.output_dir, "output_dir")
-    # An input must not be overwritten, also not by a vocabulary in its directory.
-    inputs = {"input_file": files.expand_patterns(options.input_file, "input_file")}
-    if options.held_out_file:
-        inputs["held_out_file"] = files.expand_patterns(options.held_out_file, "held_out_file")
     for name in WRITTEN:
         path = os.path.join(options.output_dir, name)
-        outputs.check_output_file(path, "output_dir", inputs, WRITTEN)
+        outputs.check_output_file(path, "output_dir", WRITTEN)
     # Reports a missing package before minutes of counting.
     wordpiece_learner.load_learner()
     start = time.monotonic()
@@ -169,7 +165,7 @@ def run(options: VocabularyOptions) -> None:
         f"wrote {len(tokens):,} tokens, {vocabulary.is_continuation.sum():,} of them "
         f"##continuations, to {options.output_dir} ({time.monotonic() - start:.0f} s in all)\n"
     )
-    print(coverage_table(vocabulary, {"learnt from": counts.words, "held out": held_out}))
+    print(coverage_table(vocabulary, {"corpus": counts.words, "held out": held_out}))
     _warn_of_size(tokens, options.vocab_size, counts.words)
 
 
@@ -445,7 +441,7 @@ def write_config(options: ConfigOptions) -> None:
     )
     files.make_output_directory(options.output_dir, "output_dir")
     path = outputs.check_output_file(
-        os.path.join(options.output_dir, "bert_config.json"), "output_dir", {}, WRITTEN
+        os.path.join(options.output_dir, "bert_config.json"), "output_dir", WRITTEN
     )
     config.to_file(path)
     print(

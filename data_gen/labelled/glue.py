@@ -6,6 +6,8 @@
 Input: the folder of the official download, or of one of its tasks. Output: `LabelledTexts`, for
 `pair_features.py`.
 
+The files may also be those of the Hugging Face hub, with its names of files, columns and classes.
+
 Quotation marks are literal, and texts may be empty. Columns are found by the header, so that MNLI's
 12 columns (train), 16 (dev) and 10 (test) work, as does every later edition of the data. A file
 without a header is read in the official order of its columns; CoLA's training and development sets
@@ -25,10 +27,13 @@ import numpy as np
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import unknown_choice
-from data_gen.labelled.rows import BadRows
+from data_gen.labelled.rows import BadRows, Skip
 from data_gen.labelled.tables import (
+    OBJECT_FORMATS,
     LabelledTexts,
     Layout,
+    Table,
+    format_of,
     quoted,
     read_named_columns,
     read_table,
@@ -36,7 +41,7 @@ from data_gen.labelled.tables import (
 
 # A larger fraction of misfits than this means a damaged file, not the known slips of the download.
 _MAX_SKIPPED = 0.01
-_ID_COLUMNS = ("index", "id")
+_ID_COLUMNS = ("index", "id", "idx")
 
 
 class Columns(NamedTuple):
@@ -59,6 +64,8 @@ class GlueTask:
       has_misfits: some rows of the official training and development files have a wrong number of
         fields.
       other_folders: further names of its folder.
+      hub_columns: names of the columns on the Hugging Face hub, where they differ.
+      hub_labels: names of the classes by their numbers there, where they differ from 0, 1, …
     """
 
     name: str
@@ -69,6 +76,8 @@ class GlueTask:
     regression: bool = False
     has_misfits: bool = False
     other_folders: tuple[str, ...] = ()
+    hub_columns: Columns | None = None
+    hub_labels: tuple[str, ...] = ()
 
 
 def _headers(**headers: str) -> dict[str, tuple[str, ...]]:
@@ -81,6 +90,8 @@ def _headers(**headers: str) -> dict[str, tuple[str, ...]]:
 _BINARY = ("0", "1")
 _ENTAILMENT = ("entailment", "not_entailment")
 _NLI = ("contradiction", "entailment", "neutral")
+_HUB_NLI = ("entailment", "neutral", "contradiction")
+_HUB_NLI_COLUMNS = Columns("premise", "hypothesis", "label")
 _SENTENCES = Columns("sentence1", "sentence2", "label")
 _MNLI_TEST = (
     "index,promptID,pairID,genre,sentence1_binary_parse,sentence2_binary_parse,sentence1_parse,"
@@ -117,6 +128,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
                 train="Quality,#1 ID,#2 ID,#1 String,#2 String",
                 test="index,#1 ID,#2 ID,#1 String,#2 String",
             ),
+            hub_columns=_SENTENCES,
         ),
         GlueTask(
             "sts-b",
@@ -125,6 +137,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
             Columns("sentence1", "sentence2", "score"),
             _headers(train=f"{_STS_B_TEST},score", test=_STS_B_TEST),
             regression=True,
+            hub_columns=_SENTENCES,
         ),
         GlueTask(
             "qqp",
@@ -135,6 +148,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
                 train="id,qid1,qid2,question1,question2,is_duplicate", test="id,question1,question2"
             ),
             has_misfits=True,
+            hub_columns=Columns("question1", "question2", "label"),
         ),
         GlueTask(
             "mnli",
@@ -148,6 +162,8 @@ GLUE_TASKS: dict[str, GlueTask] = {
                 test_matched=_MNLI_TEST,
                 test_mismatched=_MNLI_TEST,
             ),
+            hub_columns=_HUB_NLI_COLUMNS,
+            hub_labels=_HUB_NLI,
         ),
         GlueTask(
             "qnli",
@@ -155,6 +171,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
             _ENTAILMENT,
             Columns("question", "sentence", "label"),
             _headers(train="index,question,sentence,label", test="index,question,sentence"),
+            hub_labels=_ENTAILMENT,
         ),
         GlueTask(
             "rte",
@@ -162,6 +179,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
             _ENTAILMENT,
             _SENTENCES,
             _headers(train="index,sentence1,sentence2,label", test="index,sentence1,sentence2"),
+            hub_labels=_ENTAILMENT,
         ),
         GlueTask(
             "wnli",
@@ -178,6 +196,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
             Columns("sentence1", "sentence2"),
             _headers(diagnostic="index,sentence1,sentence2"),
             other_folders=("diagnostic",),
+            hub_columns=_HUB_NLI_COLUMNS,
         ),
     )
 }
@@ -211,12 +230,26 @@ def test_splits(task: GlueTask) -> tuple[str, ...]:
     return tuple(split for split in task.headers if not split.startswith(("train", "dev")))
 
 
+def _read_labels(table: Table, values: list, task: GlueTask) -> np.ndarray:
+    """Returns class numbers, or scores, of the label column.
+
+    Files of the hub have numbers where the official ones have names.
+    """
+    if task.regression:
+        return table.scores(values)
+    names_of_numbers = {str(number): name for number, name in enumerate(task.hub_labels)}
+    label_sets = []
+    for names in table.label_sets(values):
+        label_sets.append([names_of_numbers.get(name, name) for name in names])
+    return table.label_numbers(label_sets, task.labels)
+
+
 def read_split(
     task: GlueTask,
     data_dir: str,
     split: str,
     path: str | None = None,
-    skip_bad_rows: bool | None = None,
+    skip_bad_rows: Skip = None,
 ) -> LabelledTexts:
     """Reads one split of a task.
 
@@ -243,29 +276,38 @@ def read_split(
     if not is_labeled and task.columns.label:
         needed.remove(task.columns.label)
     bad = BadRows(path, skip_bad_rows)
+    file_format = format_of(path)
+    if file_format not in OBJECT_FORMATS:
+        file_format = "tsv"
     table = read_table(
         bad,
         "data_dir",
-        "tsv",
-        functools.partial(_locate, path, task, split, needed),
+        file_format,
+        functools.partial(_locate, path, task, split, needed, file_format != "tsv"),
         # Surplus tabs must not cost the prediction of a row: GLUE's server expects all of them.
         allow_longer=not is_labeled,
+        is_literal=True,
+        use_class_names=False,
     )
     # Misfits that every user of the official files has are no reason to ask for a flag.
     if task.has_misfits and is_labeled and len(bad.faults) <= _MAX_SKIPPED * len(table.lines):
         bad.skip = True
     # A task of single sentences has no column None.
     columns: dict[str | None, list] = dict(zip(table.names, table.columns, strict=True))
+    # Other values than strings occur in the files of the hub only.
+    for name in filter(None, (task.columns.text_a, task.columns.text_b)):
+        table.check_strings(columns[name], name)
+    ids = table.numbers()
+    for name in _ID_COLUMNS:
+        if name in columns:
+            ids = list(map(str, columns[name]))
     labels = None
-    if is_labeled and task.regression:
-        labels = table.scores(columns[task.columns.label])
-    elif is_labeled:
-        label_sets = table.label_sets(columns[task.columns.label])
-        labels = table.label_numbers(label_sets, task.labels)
+    if is_labeled:
+        labels = _read_labels(table, columns[task.columns.label], task)
     return table.resolve(
         LabelledTexts(
             path=path,
-            ids=columns.get("index") or columns.get("id") or table.numbers(),
+            ids=ids,
             text_a=columns[task.columns.text_a],
             text_b=columns.get(task.columns.text_b),
             labels=labels,
@@ -275,7 +317,12 @@ def read_split(
 
 
 def _locate(
-    path: str, task: GlueTask, split: str, needed: list[str], first_row: list[str]
+    path: str,
+    task: GlueTask,
+    split: str,
+    needed: list[str],
+    is_of_hub: bool,
+    first_row: list[str],
 ) -> Layout:
     """Returns the layout of a file, with the needed columns and that of the ids, if there is one.
 
@@ -284,6 +331,11 @@ def _locate(
     """
     header = list(map(str.strip, first_row))
     official = task.headers[split]
+    if is_of_hub and task.hub_columns is not None:
+        # The hub's names stand for the official ones, where those are missing.
+        for name, hub_name in zip(task.columns, task.hub_columns, strict=True):
+            if name and name not in header and hub_name in header:
+                header[header.index(hub_name)] = name
     has_header = set(needed) <= set(header)
     if not has_header:
         if len(header) != len(official) or set(header) & set(official):
@@ -300,13 +352,24 @@ def _locate(
 
 
 def find_path(task: GlueTask, data_dir: str, split: str) -> str | None:
-    """Returns the official file of a split, in the task's folder or directly below `data_dir`.
+    """Returns the official file of a split, else that of the hub, in the task's folder or directly
+    below `data_dir`.
 
     Returns None if it is missing.
     """
     # The task's own folder comes first: a file in it can't be that of another task.
     folders = (task.folder, *task.other_folders, "")
-    return next(filter(files.exists, _paths(data_dir, folders, f"{split}.tsv")), None)
+    hub_split = split.replace("dev", "validation")
+    for name in (
+        f"{split}.tsv",
+        f"{hub_split}-00000-of-00001.parquet",
+        f"{hub_split}.parquet",
+        f"{hub_split}.jsonl",
+    ):
+        for path in _paths(data_dir, folders, name):
+            if files.exists(path):
+                return path
+    return None
 
 
 def _paths(data_dir: str, folders: Sequence[str], name: str) -> list[str]:
@@ -330,7 +393,7 @@ def read_xnli(
     split: str,
     languages: Sequence[str],
     labels: Sequence[str],
-    skip_bad_rows: bool | None = None,
+    skip_bad_rows: Skip = None,
 ) -> dict[str, LabelledTexts]:
     """Reads the examples of some languages.
 
@@ -359,7 +422,7 @@ def read_xnli(
     if path is None:
         raise UserError(f"--data_dir: {name} of XNLI is not there: looked for {', '.join(paths)}")
     named = [(column, "data_dir") for column in columns]
-    table = read_named_columns(path, "data_dir", named, "tsv", skip_bad_rows)
+    table = read_named_columns(path, "data_dir", named, "tsv", skip_bad_rows, is_literal=True)
     premises, hypotheses, names, *codes = table.columns
     # The training files spell the first class differently.
     names = ["contradiction" if name == "contradictory" else name for name in names]

@@ -12,6 +12,7 @@ continuation (B).
 
 import dataclasses
 import functools
+import math
 import re
 import string
 from collections.abc import Sequence
@@ -19,10 +20,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from bert_common.errors import UserError
-from data_gen.labelled.rows import BadRows, LabelledFile
+from data_gen.labelled.rows import BadRows, LabelledFile, Skip
 from data_gen.labelled.tables import (
     Layout,
     Table,
+    format_of,
     no_column,
     quoted,
     read_named_columns,
@@ -32,6 +34,10 @@ from data_gen.labelled.tables import (
 FEWEST_CHOICES = 2
 MOST_CHOICES = 26
 LABEL_KINDS = ("auto", "index", "letter", "text")
+# Kind of labels that are numbers from 1, which a file must show; no value of an option.
+_FROM_1 = "number"
+# Probability that the first choice is never the right one, below which it is taken for an error.
+_UNLIKELY = 1e-3
 _PREDICT_ONLY = "A file without labels can be predicted (--do_predict), not trained or evaluated on"
 # Placeholders for a label in copies of test sets that have the column.
 _NO_LABEL = {"", "-1", "None"}
@@ -52,6 +58,7 @@ class ChoiceQuestions(LabelledFile):
         none.
       choices: 2 to 26 texts per question.
       labels: int32 [E], numbers of the right choices; None for an unlabeled split.
+      label_kind: how the labels of the file name the right choice, see `read_own`.
     """
 
     ids: list[str]
@@ -59,6 +66,7 @@ class ChoiceQuestions(LabelledFile):
     questions: list[str]
     choices: list[tuple[str, ...]]
     labels: np.ndarray | None
+    label_kind: str = "index"
     _example_fields = ("ids", "contexts", "questions", "choices", "labels")
 
     def groups(self) -> list[str | int]:
@@ -97,18 +105,28 @@ def pair(context: str, question: str, choice: str) -> tuple[str, str]:
 
 
 def read_swag(
-    path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bool | None = None
+    path: str, flag: str, needs_labels: bool = True, skip_bad_rows: Skip = None
 ) -> ChoiceQuestions:
-    """Reads a CSV file in SWAG's columns: `sent1`, `sent2`, `ending0`, `ending1`, … and `label`.
+    """Reads a file in SWAG's columns: `sent1`, `sent2`, `ending0`, `ending1`, … and `label`.
 
-    The first column, whose header is empty, is the id.
+    It is CSV, unless its extension shows another format. The first column, whose header is empty,
+    is the id.
 
     Raises:
       UserError: names file and lines, see `tables.py` and `_questions`.
     """
     locate = functools.partial(_locate_swag, path, flag, needs_labels)
-    table = read_table(BadRows(path, skip_bad_rows), flag, "csv", locate)
+    table = read_table(
+        BadRows(path, skip_bad_rows),
+        flag,
+        format_of(path) or "csv",
+        locate,
+        use_class_names=False,
+    )
     columns = dict(zip(table.names, table.columns, strict=True))
+    for name, values in columns.items():
+        if name not in ("", "label"):
+            _strings(table, values, name)
     # The columns have the order of `_locate_swag`, so that the endings are sorted.
     endings = [values for name, values in columns.items() if _ENDING.fullmatch(name)]
     return _questions(
@@ -132,6 +150,8 @@ def _locate_swag(path: str, flag: str, needs_labels: bool, first_row: list[str])
             message = f"{path}:1: {no_column(name, flag, header)}"
             if name == "label":
                 message += f". {_PREDICT_ONLY}"
+            elif "gold-ending" in header:
+                message += ". SWAG's files with all candidates are not read: take train.csv"
             raise UserError(message)
     # The endings are in the order of their numbers, which need not be that of the file.
     endings = sorted(filter(_ENDING.fullmatch, header), key=_ending_number)
@@ -145,7 +165,7 @@ def _ending_number(name: str) -> int:
 
 
 def read_hellaswag(
-    path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bool | None = None
+    path: str, flag: str, needs_labels: bool = True, skip_bad_rows: Skip = None
 ) -> ChoiceQuestions:
     """Reads HellaSwag's JSON lines: `ind`, `ctx_a`, `ctx_b`, `endings` and, if labels are needed,
     `label`.
@@ -169,7 +189,7 @@ def read_hellaswag(
 
 
 def read_codah(
-    path: str, flag: str, needs_labels: bool = True, skip_bad_rows: bool | None = None
+    path: str, flag: str, needs_labels: bool = True, skip_bad_rows: Skip = None
 ) -> ChoiceQuestions:
     """Reads a TSV file of CODAH without header: category, text, choices, number of the right one.
 
@@ -217,7 +237,8 @@ def read_custom(
     label_kind: str = "auto",
     file_format: str = "auto",
     columns_flag: str | None = None,
-    skip_bad_rows: bool | None = None,
+    skip_bad_rows: Skip = None,
+    delimiter: str | None = None,
 ) -> ChoiceQuestions:
     """Reads a custom file.
 
@@ -230,10 +251,13 @@ def read_custom(
         keys, or, if all are numbers, columns of a file without a header. Without `label_column` the
         file is unlabeled.
       label_kind: how labels name the right choice: "index", from 0; "letter", from A; "text"; or
-        "auto": index if all labels of the file are whole numbers, letter if all are single letters,
-        else text. If choices have names, the labels are these.
+        "auto": index if all labels of the file are whole numbers (from 1, if the file shows that),
+        letter if all are single letters, else text. Or the kind that another file of the run has.
+        If choices have names, the labels are these.
       file_format: one of `tables.FORMATS`; "auto" decides by the extension.
-      columns_flag: name of the flag to name in errors about columns that have no flags of their own.
+      delimiter: see `tables.read_table`.
+      columns_flag: name of the flag to name in errors about columns that have no flags of their
+        own.
 
     Raises:
       UserError: names file and lines, see `tables.py` and `_questions`.
@@ -250,7 +274,7 @@ def read_custom(
         named.append((column, columns_flag or f"{role}_column"))
     for column in choices_columns:
         named.append((column, columns_flag or "choices_columns"))
-    table = read_named_columns(path, flag, named, file_format, skip_bad_rows)
+    table = read_named_columns(path, flag, named, file_format, skip_bad_rows, delimiter)
     # The columns of the roles come first, then those of the choices.
     columns = dict(zip(roles, table.columns, strict=False))
     texts = {}
@@ -375,16 +399,17 @@ def _questions(
             raise UserError(f"{table.bad.path} has no labels. {_PREDICT_ONLY}")
         return table.resolve(result)
     if names is None and label_kind == "auto":
-        label_kind = _find_label_kind(table, label_texts)
+        label_kind = _find_label_kind(table, label_texts, choices)
     numbers = np.zeros(len(choices), np.int32)
     possible: Sequence[str]
     for row, (label, texts) in enumerate(zip(label_texts, choices, strict=True)):
         if names is not None:
             possible = names[row]
             expected = ", ".join(possible)
-        elif label_kind == "index":
-            possible = list(map(str, range(len(texts))))
-            expected = f"0 to {len(texts) - 1}"
+        elif label_kind in ("index", _FROM_1):
+            start = 1 if label_kind == _FROM_1 else 0
+            possible = list(map(str, range(start, start + len(texts))))
+            expected = f"{start} to {start + len(texts) - 1}"
             # "02" is 2, and "00" is 0.
             label = label.lstrip("0") or label[-1:]
         elif label_kind == "letter":
@@ -404,7 +429,11 @@ def _questions(
                 f"the label {quoted(label_texts[row])} is none of the {len(texts)} choices: "
                 f"{expected} is expected",
             )
-    return table.resolve(dataclasses.replace(result, labels=numbers))
+    notes: tuple[str, ...] = ()
+    if label_kind == _FROM_1:
+        notes = (f"{table.bad.path}: the right choices are counted from 1",)
+    result = dataclasses.replace(result, labels=numbers, label_kind=label_kind, notes=notes)
+    return table.resolve(result)
 
 
 def _check_questions(table: Table, questions: ChoiceQuestions) -> None:
@@ -436,14 +465,34 @@ def _check_questions(table: Table, questions: ChoiceQuestions) -> None:
             )
 
 
-def _find_label_kind(table: Table, labels: list[str]) -> str:
-    """Returns "index", "letter" or "text": the strictest kind that all labels of good rows fit."""
+def _find_label_kind(table: Table, labels: list[str], choices: Sequence[Sequence[str]]) -> str:
+    """Returns "index", "letter" or "text", the strictest kind that all labels of good rows fit; or
+    `_FROM_1` for numbers of which none is 0 and one is the number of the choices.
+
+    Raises:
+      UserError: the labels are numbers, and nothing shows where they are counted from.
+    """
     present = []
-    for line, label in zip(table.lines, labels, strict=True):
+    numbers_of_choices = []
+    for line, label, texts in zip(table.lines, labels, choices, strict=True):
         if label not in _NO_LABEL and line not in table.bad.faults:
             present.append(label)
-    if all(map(re.compile("[0-9]+").fullmatch, present)):
-        return "index"
+            numbers_of_choices.append(len(texts))
     if all(map(re.compile("[A-Za-z]").fullmatch, present)):
         return "letter"
-    return "text"
+    if not all(map(re.compile("[0-9]+").fullmatch, present)):
+        return "text"
+    counted = list(zip(map(int, present), numbers_of_choices, strict=True))
+    if any(number == 0 for number, _ in counted):
+        return "index"
+    if all(number <= count for number, count in counted):
+        if any(number == count for number, count in counted):
+            return _FROM_1
+        # The first of K choices is never right in E questions with the probability (1 - 1/K)^E.
+        if math.prod(1 - 1 / count for _, count in counted if count) < _UNLIKELY:
+            raise UserError(
+                f"{table.bad.path}: no label is 0, so that the choices seem to be counted from 1, "
+                "but none has the number of the last choice: write letters, or numbers from 0; or "
+                "give --label_kind=index if they are that"
+            )
+    return "index"

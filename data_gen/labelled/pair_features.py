@@ -76,9 +76,9 @@ def encode_pairs(
         token until they fit, the second if they are equally long. At least 3.
       num_workers: number of processes for large inputs. They are forked, so that a process that
         runs TensorFlow must use 1.
-      truncation: the part that truncation removes from a text: its END, as in the original; its MIDDLE,
-        so that a quarter of the remaining tokens is its beginning and the rest its end ("How to
-        fine-tune BERT for text classification?", arXiv 1905.05583: 128 and 382 of 510); or
+      truncation: the part that truncation removes from a text: its END, as in the original; its
+        MIDDLE, so that a quarter of the remaining tokens is its beginning and the rest its end
+        ("How to fine-tune BERT for text classification?", arXiv 1905.05583: 128 and 382 of 510); or
         START_OF_A: the first tokens of a first text.
 
     Raises:

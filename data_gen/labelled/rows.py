@@ -1,7 +1,7 @@
 """Shared by the readers of labeled files: reporting or skipping bad rows, and holding out a part of
 a training file for evaluation.
 
-    bad = BadRows("train.csv", skip=False)
+    bad = BadRows("train.csv", skip=False)      # or True, or the number of rows to leave out
     bad.add(17, "the label is empty")
     texts = bad.resolve(texts, lines)      # refuses the file: train.csv:17: the label is empty
     train, dev = texts.split(0.1, seed=12345)
@@ -22,8 +22,14 @@ import numpy as np
 from bert_common.errors import UserError
 from bert_common.options import LARGEST_INT64, Options, option
 
+# Value of --skip_bad_rows: whether to leave bad rows out, or how many at most; None if there is no
+# such flag.
+Skip = bool | int | None
+
 # Number of rows that a message names.
 _MAX_NAMED_ROWS = 5
+# Share of the rows that may be left out unless the user says how many: more have one cause.
+_MOST_SKIPPED = 0.1
 
 File = TypeVar("File", bound="LabelledFile")
 
@@ -35,10 +41,12 @@ class LabelledFile:
     Attributes:
       path: the file.
       notes: messages about the file for the user.
+      left_out: {"file", "line" or "row" or "id", "fault"} of each bad row that was left out.
     """
 
     path: str
     notes: tuple[str, ...] = dataclasses.field(default=(), kw_only=True)
+    left_out: tuple[dict, ...] = dataclasses.field(default=(), kw_only=True)
     # Names of the fields with one item per example. All but the first may be None.
     _example_fields: ClassVar[tuple[str, ...]] = ()
 
@@ -224,21 +232,29 @@ class BadRows:
     """The faults in the rows of a file: all are collected, then reported in one message.
 
     Args:
-      skip: leave bad rows out instead of refusing the file; None if the caller has no such option.
+      skip: leave bad rows out instead of refusing the file.
 
     Attributes:
       faults: line (from 1) → what is wrong there. A row of several lines has its fault at its first
         line or at any other.
+      unit: what the numbers count: "line", or "row" in a file without lines.
     """
 
-    def __init__(self, path: str, skip: bool | None = None):
+    def __init__(self, path: str, skip: Skip = None):
         self.path = path
         self.skip = skip
         self.faults: dict[int, str] = {}
+        self.unit = "line"
 
     def add(self, line: int, fault: str) -> None:
         """Records a fault at a line; the first one of a line is reported."""
         self.faults.setdefault(int(line), fault)
+
+    def where(self, line: int) -> str:
+        """Returns the position of a line for messages."""
+        if self.unit == "line":
+            return f"{self.path}:{line}"
+        return f"{self.path}, {self.unit} {line}"
 
     def good_rows(self, lines: Sequence[int]) -> np.ndarray:
         """Returns the numbers of the rows without a fault: int64, ascending.
@@ -247,7 +263,7 @@ class BadRows:
           lines: [E], the line that each row begins on.
 
         Raises:
-          UserError: there are bad rows, and either they are not to be skipped or all are bad.
+          UserError: there are bad rows, and they are not to be skipped, or are too many for that.
         """
         if not self.faults:
             return np.arange(len(lines))
@@ -257,9 +273,17 @@ class BadRows:
         row_of_fault = np.searchsorted(np.asarray(lines), fault_lines, side="right") - 1
         bad_rows, first_faults = np.unique(row_of_fault, return_index=True)
         self.faults = {line: self.faults[line] for line in items_of(fault_lines, first_faults)}
-        if not self.skip or bad_rows[0] < 0 or len(bad_rows) == len(lines):
+        is_too_many = len(bad_rows) > self._limit(len(lines)) or len(bad_rows) == len(lines)
+        if not self.skip or bad_rows[0] < 0 or is_too_many:
             raise self.error(len(lines))
         return np.setdiff1d(np.arange(len(lines)), bad_rows)
+
+    def _limit(self, num_rows: int) -> int:
+        """Returns how many rows may be left out; one of the few rows of a small file may."""
+        # In Python True is an int.
+        if self.skip and not isinstance(self.skip, bool):
+            return self.skip
+        return max(int(_MOST_SKIPPED * num_rows), 1)
 
     def resolve(self, examples: File, lines: Sequence[int]) -> File:
         """Returns the examples, which were made of all rows, without the bad ones.
@@ -272,7 +296,16 @@ class BadRows:
         if not self.faults:
             return examples
         return dataclasses.replace(
-            examples.take(rows), notes=(*examples.notes, *self.notes(len(lines)))
+            examples.take(rows),
+            notes=(*examples.notes, *self.notes(len(lines))),
+            left_out=self.left_out(),
+        )
+
+    def left_out(self) -> tuple[dict, ...]:
+        """Returns the bad rows, see `LabelledFile`."""
+        return tuple(
+            {"file": self.path, self.unit: line, "fault": fault}
+            for line, fault in self.faults.items()
         )
 
     def notes(self, num_rows: int) -> tuple[str, ...]:
@@ -283,16 +316,25 @@ class BadRows:
 
     def error(self, num_rows: int) -> UserError:
         """Returns the error that refuses a file of `num_rows` rows, with all faults in one line."""
-        # The flag is only suggested to users of programs that have it.
-        can_skip = self.skip is False
-        if len(self.faults) > 1:
+        num_bad = len(self.faults)
+        fits = num_bad <= self._limit(num_rows) and num_bad < num_rows
+        # Equal faults of several rows have one cause, which is worth mending: skipping would spoil
+        # the training. The flag is only suggested to users of programs that have it.
+        is_one_cause = num_bad > 1 and len(set(self.faults.values())) == 1
+        advises_skipping = self.skip is False and fits and not is_one_cause
+        if num_bad > 1:
             state = "bad"
-            if can_skip:
+            if advises_skipping:
                 state += " (fix them, or leave them out with --skip_bad_rows)"
+            elif self.skip and num_bad < num_rows:
+                state += (
+                    f", and at most {self._limit(num_rows):,} may be left out: mend their cause, "
+                    f"or give their number, --skip_bad_rows={num_bad}"
+                )
             return UserError(self._describe(num_rows, state))
         ((line, fault),) = self.faults.items()
-        message = f"{self.path}:{line}: {fault}"
-        if can_skip:
+        message = f"{self.where(line)}: {fault}"
+        if advises_skipping:
             message += "; or leave it out with --skip_bad_rows"
         return UserError(message)
 
@@ -302,7 +344,7 @@ class BadRows:
         parts = []
         for fault, group in itertools.groupby(named, key=self.faults.__getitem__):
             lines = list(map(str, group))
-            noun = "line" if len(lines) == 1 else "lines"
+            noun = self.unit if len(lines) == 1 else f"{self.unit}s"
             parts.append(f"{noun} {', '.join(lines)}: {fault}")
         if len(self.faults) > len(named):
             parts.append(f"and {len(self.faults) - len(named):,} more")

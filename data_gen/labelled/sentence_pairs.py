@@ -18,7 +18,7 @@ import numpy as np
 
 from bert_common.errors import UserError
 from data_gen.labelled import glue
-from data_gen.labelled.rows import BadRows, LabelledFile, items_of
+from data_gen.labelled.rows import BadRows, LabelledFile, Skip, items_of
 from data_gen.labelled.squad import read_squad
 from data_gen.labelled.tables import (
     Layout,
@@ -70,7 +70,7 @@ def read_columns(
     label: tuple[str, str] | None = None,
     highest_score: float = 1.0,
     file_format: str = "auto",
-    skip_bad_rows: bool | None = None,
+    skip_bad_rows: Skip = None,
 ) -> SentencePairs:
     """Reads a file with a column for each text.
 
@@ -108,7 +108,7 @@ def read_texts(
     flag: str,
     column: tuple[str, str] | None,
     file_format: str = "auto",
-    skip_bad_rows: bool | None = None,
+    skip_bad_rows: Skip = None,
 ) -> SentencePairs:
     """Reads single texts, each as its own positive; without a column, one text per line."""
     if column is not None:
@@ -130,7 +130,7 @@ def read_texts(
 
 
 def read_sts_b(
-    data_dir: str, split: str, path: str | None, skip_bad_rows: bool | None = None
+    data_dir: str, split: str, path: str | None, skip_bad_rows: Skip = None
 ) -> SentencePairs:
     """Reads a split of GLUE's STS-B; for arguments and errors see `glue.read_split`."""
     texts = glue.read_split(glue.find_task("sts-b"), data_dir, split, path, skip_bad_rows)
@@ -146,7 +146,7 @@ def read_nli(
     flag: str,
     columns: Sequence[tuple[str, str]],
     file_format: str = "auto",
-    skip_bad_rows: bool | None = None,
+    skip_bad_rows: Skip = None,
 ) -> SentencePairs:
     """Reads natural language inference as triples: premise, entailed hypothesis, contradiction.
 

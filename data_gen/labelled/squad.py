@@ -5,26 +5,28 @@ data.
     data.questions[0].text, data.contexts[data.questions[0].context]
     checked = check_training(data, version_2_with_negative=True)
 
-Input: a file of https://rajpurkar.github.io/SQuAD-explorer or one of the same layout. Output:
-`SquadData`, for `squad_features.py`. Training data is checked first, and answers whose
-`answer_start` is slightly wrong are repaired.
+Input: a file of https://rajpurkar.github.io/SQuAD-explorer or one of the same layout; or rows of
+the Hugging Face hub's `squad`, a question each. Output: `SquadData`, for `squad_features.py`.
+Training data is checked first, and answers whose `answer_start` is slightly wrong are repaired.
 """
 
 import dataclasses
 import re
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from bert_common import files, json_files
+from bert_common import json_files
 from bert_common.errors import UserError
-from data_gen.labelled.rows import LabelledFile, items_of
+from data_gen.labelled.rows import BadRows, LabelledFile, Skip, items_of
+from data_gen.labelled.tables import OBJECT_FORMATS, character_position, format_of, read_rows
 
 # Largest distance in characters from `answer_start` to the answer's text. Stripped blanks, edited
 # paragraphs, and bytes or UTF-16 units counted as characters make small errors; farther away the
 # same text is probably about something else.
 REPAIR_REACH = 100
 
+_NO_ANSWER = "it has no answer"
 # Number of ids that a message names.
 _MAX_NAMED_IDS = 5
 
@@ -32,6 +34,7 @@ _MAX_NAMED_IDS = 5
 _ANSWER = {"text": str, "answer_start": int}
 _QUESTION = {"id": str, "question": str, "answers": list[dict] | None, "is_impossible": bool | None}
 _FIELDS = {"data": [{"paragraphs": [{"context": str, "qas": [_QUESTION]}]}]}
+_REMEDY = "change the file to the layout of SQuAD, or to rows of id, context, question and answers"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,8 +117,8 @@ class SquadData(LabelledFile):
 def read_squad(path: str, flag: str) -> SquadData:
     """Reads a SQuAD file, as the original's `read_squad_examples`, and checks its structure.
 
-    "is_impossible" and "answers" may be absent. The positions of answers are checked by
-    `check_training`.
+    "is_impossible" and "answers" may be absent, and whole numbers may be written as other numbers
+    or texts, as annotation tools do. The positions of answers are checked by `check_training`.
 
     Args:
       flag: name of the flag that the path came from, for errors.
@@ -125,14 +128,27 @@ def read_squad(path: str, flag: str) -> SquadData:
         structure (names the key, e.g. data[3].paragraphs[0].qas[2].id), two questions have the same
         id, or there is no question.
     """
-    contents = json_files.read(files.check_readable(path, flag))
-    json_files.check_object(contents, _FIELDS, path)
+    bad = BadRows(path)
+    file_format = format_of(path)
+    if file_format not in OBJECT_FORMATS:
+        file_format = "jsonl"
+    rows = [row for _, row in read_rows(bad, flag, file_format)]
+    if bad.faults:
+        raise bad.error(len(rows))
+    if rows and "paragraphs" not in rows[0] and {"context", "question"} <= set(rows[0]):
+        rows = _articles_of(rows)
+    elif len(rows) == 1 and "data" in rows[0]:
+        # A list of anything but objects is reported under its key.
+        rows = rows[0]["data"]
+    contents = {"data": rows}
+    _normalize(rows)
+    json_files.check_object(contents, _FIELDS, path, remedy=_REMEDY)
     contexts: list[str] = []
     questions: list[Question] = []
     articles: list[int] = []
     key_of_id: dict[str, str] = {}
     has_answers = True
-    for article_number, article in enumerate(contents["data"]):
+    for article_number, article in enumerate(rows):
         for paragraph_number, paragraph in enumerate(article["paragraphs"]):
             context = len(contexts)
             contexts.append(paragraph["context"])
@@ -154,11 +170,65 @@ def read_squad(path: str, flag: str) -> SquadData:
     return SquadData(path, contexts, questions, has_answers, has_impossible, articles)
 
 
+def _articles_of(rows: list[dict]) -> list[dict]:
+    """Returns rows of `datasets`, a question each, as SQuAD's articles; equal contexts of
+    neighboring rows become one paragraph."""
+    articles: list[dict] = []
+    last_title = None
+    for row in rows:
+        title = row.get("title")
+        context = row.get("context")
+        if not articles or title is None or title != last_title:
+            articles.append({"paragraphs": []})
+            last_title = title
+        paragraphs = articles[-1]["paragraphs"]
+        if not paragraphs or paragraphs[-1]["context"] != context:
+            paragraphs.append({"context": context, "qas": []})
+        entry = dict(row)
+        answers = row.get("answers")
+        # Two lists, of texts and of positions, in place of a list of answers.
+        if isinstance(answers, dict) and isinstance(answers.get("text"), list):
+            starts = answers.get("answer_start")
+            if not isinstance(starts, list) or len(starts) != len(answers["text"]):
+                starts = [None] * len(answers["text"])
+            entry["answers"] = []
+            for text, start in zip(answers["text"], starts, strict=True):
+                entry["answers"].append({"text": text, "answer_start": start})
+        paragraphs[-1]["qas"].append(entry)
+    return articles
+
+
+def _normalize(articles: Any) -> None:
+    """Turns ids that are numbers into texts, and positions like "21" and 21.0 into whole numbers.
+
+    Other values, of any structure, are left for the check.
+    """
+    for article in _objects(articles):
+        for paragraph in _objects(article.get("paragraphs")):
+            for entry in _objects(paragraph.get("qas")):
+                if type(entry.get("id")) is int:
+                    entry["id"] = str(entry["id"])
+                for answer in _objects(entry.get("answers")):
+                    start = answer.get("answer_start")
+                    is_digits = isinstance(start, str) and re.fullmatch(" *[0-9]{1,18} *", start)
+                    is_whole = isinstance(start, float) and start.is_integer()
+                    if start is not None and (is_digits or is_whole):
+                        answer["answer_start"] = int(start)
+
+
+def _objects(values: Any) -> list[dict]:
+    """Returns the objects in a JSON value, if it is a list."""
+    if not isinstance(values, list):
+        return []
+    return [value for value in values if isinstance(value, dict)]
+
+
 def _read_question(entry: dict, context: int, path: str, key: str) -> Question:
     """Returns the question in an entry of "qas", after checking its answers."""
     answers = []
     for number, answer in enumerate(entry.get("answers") or []):
-        json_files.check_object(answer, _ANSWER, path, f"{key}.answers[{number}].")
+        parent = f"{key}.answers[{number}]."
+        json_files.check_object(answer, _ANSWER, path, parent, _REMEDY)
         answers.append(Answer(answer["text"], answer["answer_start"]))
     return Question(
         id=entry["id"],
@@ -170,17 +240,21 @@ def _read_question(entry: dict, context: int, path: str, key: str) -> Question:
 
 
 def check_training(
-    data: SquadData, *, version_2_with_negative: bool, skip_bad_answers: bool = False
+    data: SquadData, *, version_2_with_negative: bool, skip_bad_answers: Skip = False
 ) -> SquadData:
     """Checks and repairs the first answer of every question, the one that training uses.
 
     An answer whose text is not at `answer_start` is moved to the nearest occurrence within
     `REPAIR_REACH` characters; occurrences that are not part of a longer word are preferred. White
-    space in the text matches any white space.
+    space in the text matches any white space. So is an answer whose `answer_start` counts bytes or
+    UTF-16 units, at any distance.
+
+    Files of version 2.0 without "is_impossible" have no answers to impossible questions.
 
     Args:
       version_2_with_negative: questions may be marked as impossible.
-      skip_bad_answers: leave out questions without a usable answer instead of refusing them.
+      skip_bad_answers: leave out questions without a usable answer instead of refusing them, at
+        most a tenth of all, or this number.
 
     Returns:
       The remaining questions, in their order, and a note on the repairs. Each question is
@@ -188,8 +262,8 @@ def check_training(
       character.
 
     Raises:
-      UserError: questions are marked as impossible without `version_2_with_negative`; a question
-        has no usable answer (and is not to be skipped); no question remains.
+      UserError: questions are marked as impossible without `version_2_with_negative`; questions
+        have no usable answer and are not to be skipped, or too many for that.
     """
     # Impossible questions have no span to train on unless the model may answer with none.
     if data.has_impossible and not version_2_with_negative:
@@ -202,7 +276,14 @@ def check_training(
     repaired: list[str] = []
     faults: dict[str, str] = {}
     longest_move = 0
+    has_answers = any(question.answers for question in data.questions)
+    is_unmarked = version_2_with_negative and has_answers and not data.has_impossible
+    unmarked: list[str] = []
     for question in data.questions:
+        if is_unmarked and not question.answers:
+            unmarked.append(question.id)
+            questions.append(dataclasses.replace(question, is_impossible=True))
+            continue
         if question.is_impossible:
             questions.append(dataclasses.replace(question, answers=()))
             continue
@@ -215,18 +296,40 @@ def check_training(
             # A repair may also change white space only, which moves nothing.
             longest_move = max(longest_move, abs(answer.start - question.answers[0].start))
         questions.append(dataclasses.replace(question, answers=(answer,)))
-    if faults and not skip_bad_answers:
-        ids = [f"{id} ({fault})" for id, fault in faults.items()]
-        raise UserError(
-            f"{data.path}: {len(faults):,} of {len(data.questions):,} questions have no usable "
-            f"answer: {_some(ids)}; fix them, or leave them out with --skip_bad_answers"
-        )
-    if not questions:
-        raise UserError(
-            f"{data.path}: no question has a usable answer, nothing is left to train on"
-        )
+    limit = max(len(data.questions) // 10, 1)
+    if skip_bad_answers and not isinstance(skip_bad_answers, bool):
+        limit = skip_bad_answers
+    if (
+        len(faults) == len(data.questions)
+        or (faults and not skip_bad_answers)
+        or len(faults) > limit
+    ):
+        raise _unusable(data, faults, limit, skip_bad_answers)
     notes = (*data.notes, *_repair_notes(data.path, repaired, longest_move, list(faults)))
-    return dataclasses.replace(data, questions=questions, notes=notes)
+    if unmarked:
+        notes += (
+            f"{data.path}: there is no is_impossible: {len(unmarked):,} questions without answers "
+            f"are taken for impossible ({_some(unmarked)})",
+        )
+    left_out = [{"file": data.path, "id": id, "fault": fault} for id, fault in faults.items()]
+    return dataclasses.replace(data, questions=questions, notes=notes, left_out=tuple(left_out))
+
+
+def _unusable(data: SquadData, faults: dict[str, str], limit: int, skip: Skip) -> UserError:
+    """Returns the error for questions without a usable answer, by the faults of their ids."""
+    ids = [f"{id} ({fault})" for id, fault in faults.items()]
+    # Many questions have one cause, and leaving them out would spoil the training.
+    remedy = "fix them"
+    if set(faults.values()) == {_NO_ANSWER} and len(faults) < len(data.questions):
+        remedy = "for SQuAD 2.0 give --version_2_with_negative"
+    if skip:
+        remedy += f", or give their number, --skip_bad_answers={len(faults)}"
+    elif len(faults) <= limit:
+        remedy += ", or leave them out with --skip_bad_answers"
+    return UserError(
+        f"{data.path}: {len(faults):,} of {len(data.questions):,} questions have no usable answer: "
+        f"{_some(ids)}; {remedy}"
+    )
 
 
 def _repair_notes(path: str, repaired: list[str], longest_move: int, bad: list[str]) -> list[str]:
@@ -247,12 +350,17 @@ def _repair_notes(path: str, repaired: list[str], longest_move: int, bad: list[s
 def _usable_answer(question: Question, context: str) -> tuple[Answer | None, str]:
     """Returns (the first answer, moved if necessary, "") or (None, its fault)."""
     if not question.answers:
-        return None, "it has no answer"
+        return None, _NO_ANSWER
     answer = question.answers[0]
     if not answer.text.strip():
         return None, "its text is empty"
     if answer.start >= 0 and context.startswith(answer.text, answer.start):
         return answer, ""
+    # In a text of ASCII all units are characters.
+    for encoding in () if context.isascii() else ("utf-16-le", "utf-8"):
+        start = character_position(context, answer.start, encoding)
+        if start >= 0 and context.startswith(answer.text, start):
+            return Answer(answer.text, start), ""
     # Edited paragraphs often differ from the answer in line breaks or double spaces.
     words = r"\s+".join(map(re.escape, answer.text.split()))
     first_start = max(answer.start - REPAIR_REACH, 0)

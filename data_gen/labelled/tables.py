@@ -1,18 +1,20 @@
-"""Columns of TSV, CSV and JSON-lines files, with the line that each row begins on; and labeled
-texts made of them.
+"""Columns of TSV, CSV, JSON, Parquet and Arrow files, with the line that each row begins on; and
+labeled texts made of them.
 
     columns = {"text_a_column": "text", "label_column": "label"}
     train = read_labelled_file("train.csv", "train_file", **columns)
     dev = read_labelled_file("dev.csv", "dev_file", **columns, labels=train.label_names)
 
-Input: a file on any file system, gzipped or not; `read_rows` is the one place that opens it.
+Input: a file on any file system, compressed or not; UTF-8, or UTF-16 with a byte order mark.
 Output: `Table`, which the other readers of this package interpret, or `LabelledTexts`, for
 `pair_features.py`. The official GLUE files are read by `glue.py`.
 """
 
+import ast
 import csv
 import dataclasses
 import functools
+import io
 import itertools
 import json
 import math
@@ -28,7 +30,8 @@ import numpy as np
 
 from bert_common import files, json_files
 from bert_common.errors import UserError, did_you_mean
-from data_gen.labelled.rows import BadRows, File, LabelledFile, items_of
+from bert_common.plugins import Plugins
+from data_gen.labelled.rows import BadRows, File, LabelledFile, Skip, items_of
 
 _FORMATS_BY_EXTENSION = {
     ".tsv": "tsv",
@@ -36,8 +39,21 @@ _FORMATS_BY_EXTENSION = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "jsonl",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
 }
-FORMATS = ("auto", "tsv", "csv", "jsonl")
+# Formats whose rows are objects, with keys in place of a header. "jsonl" has an object per line, or
+# is a single list of objects.
+OBJECT_FORMATS = ("jsonl", "parquet", "arrow")
+FORMATS = ("auto", "tsv", "csv", *OBJECT_FORMATS)
+_SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+_ARROW_FORMATS = Plugins(
+    "file format",
+    {
+        "parquet": "data_gen.labelled.arrow_files:ArrowFile",
+        "arrow": "data_gen.labelled.arrow_files:ArrowFile",
+    },
+)
 
 # Matches lines that start like a JSON object.
 looks_like_json = re.compile(r'\s*\{\s*["}]').match
@@ -49,6 +65,10 @@ _COLUMN_NUMBER = re.compile(r"[0-9]{1,9}")
 # A text may be a whole document, so that the default limit of Python's csv (128 KiB per field) is
 # too low. A longer line means another kind of file, or one without end.
 _LONGEST_LINE = 256 << 20
+# Number of lines that show the separator and the quotation marks of a file.
+_SAMPLE_LINES = 1000
+# A field in quotation marks, with those inside of it doubled.
+_QUOTED_FIELD = re.compile(r'(?:^|(?<=[\t\n]))"(?:[^"]|"")*"(?=[\t\r\n]|$)')
 # Limits of values and of lists of names in messages.
 _MAX_QUOTED_CHARACTERS = 60
 _MAX_LISTED_NAMES = 20
@@ -130,14 +150,16 @@ class Table:
 
         Args:
           separator: None for one label per example. Otherwise an example has any number: a string
-            is split at separators, and a JSON list holds one label per element. Empty parts are
-            dropped.
+            is split at separators, and a list holds one label per element, or 0 and 1 for each
+            class, which are then called "0", "1", …  Empty parts are dropped.
         """
         sets: list[list[str]] = []
-        for row, value in enumerate(values):
-            parts = [value]
-            if separator is not None:
-                parts = _split_labels(value, separator)
+        rows = [[value] for value in values]
+        if separator is not None:
+            rows = [_split_labels(value, separator) for value in values]
+            if _are_indicators(rows):
+                return [_numbers_of_ones(parts) for parts in rows]
+        for row, parts in enumerate(rows):
             names = []
             for part in parts:
                 if type(part) is str:
@@ -158,6 +180,23 @@ class Table:
                 self.refuse(row, "the label is empty")
                 names = []
             sets.append(names)
+        return sets
+
+    def marked_columns(self, columns: Sequence[list], names: Sequence[str]) -> list[list[str]]:
+        """Returns the names of the columns that hold 1 for each example, and not 0.
+
+        Args:
+          columns: K lists of E values.
+          names: of the K columns.
+        """
+        sets: list[list[str]] = [[] for _ in self.lines]
+        for name, values in zip(names, columns, strict=True):
+            for row, value in enumerate(values):
+                number = _parse_number(int(value) if type(value) is bool else value)
+                if number == 1:
+                    sets[row].append(name)
+                elif number != 0:
+                    self.refuse(row, f"0 or 1 is expected, not {quoted(value)} (column {name})")
         return sets
 
     def label_numbers(
@@ -231,7 +270,9 @@ def read_labelled_file(
     regression: bool = False,
     separator: str | None = None,
     file_format: str = "auto",
-    skip_bad_rows: bool | None = None,
+    skip_bad_rows: Skip = None,
+    delimiter: str | None = None,
+    label_columns: Sequence[str] = (),
 ) -> LabelledTexts:
     """Reads a file of examples; the columns are found as by `read_named_columns`.
 
@@ -244,6 +285,8 @@ def read_labelled_file(
       separator: character between several labels of an example; None if each has one. In JSON
         lines the labels may also be a list.
       file_format: one of `FORMATS`; "auto" decides by the extension.
+      delimiter: see `read_table`.
+      label_columns: in place of `label_column`, a column of 0 and 1 for each class.
 
     Raises:
       UserError: names file and lines: as `read_named_columns`; an empty first text; a label that is
@@ -257,8 +300,9 @@ def read_labelled_file(
     num_texts = len(named)
     if label_column is not None:
         named.append((label_column, "label_column"))
-    table = read_named_columns(path, flag, named, file_format, skip_bad_rows)
-    # The columns are in the order of `named`: texts, then the label.
+    named += [(name, "label_columns") for name in label_columns]
+    table = read_named_columns(path, flag, named, file_format, skip_bad_rows, delimiter)
+    # The columns are in the order of `named`: texts, then the labels.
     text_a = table.columns[0]
     table.check_strings(text_a, text_a_column, may_be_empty=False)
     text_b = None
@@ -266,7 +310,11 @@ def read_labelled_file(
         text_b = table.columns[1]
         table.check_strings(text_b, named[1][0])
     numbers = None
-    if label_column is not None and regression:
+    if label_columns:
+        sets = table.marked_columns(table.columns[num_texts:], label_columns)
+        labels = order(list(label_columns)) if labels is None else labels
+        numbers = table.label_numbers(sets, labels, several=True)
+    elif label_column is not None and regression:
         numbers = table.scores(table.columns[-1])
     elif label_column is not None:
         sets = table.label_sets(table.columns[-1], separator)
@@ -317,13 +365,41 @@ def _find_classes(
     classes = sorted(counts)
     if all(map(_WHOLE_NUMBER.fullmatch, classes)):
         classes.sort(key=int)
+    # "1.0" may be the number of a class that a spreadsheet has written; 3.6 is a score.
+    elif all(map(_NUMBER.fullmatch, classes)) and any(float(name) % 1 for name in classes):
+        raise UserError(
+            f"{path}: the labels are numbers, such as {quoted(classes[0])} and "
+            f"{quoted(classes[-1])} {column}: give --regression for scores; classes need names"
+        )
     return classes
 
 
 def format_of(path: str) -> str | None:
-    """Returns the format that the extension of a file shows, gzipped or not; None for others."""
-    extension = os.path.splitext(path.removesuffix(".gz"))[1].lower()
-    return _FORMATS_BY_EXTENSION.get(extension)
+    """Returns the format that the extension of a file shows, compressed or not; None for others."""
+    for ending in files.COMPRESSED:
+        path = path.removesuffix(ending)
+    return _FORMATS_BY_EXTENSION.get(os.path.splitext(path)[1].lower())
+
+
+def format_of_file(path: str, flag: str, file_format: str = "auto") -> str:
+    """Returns the format of a file, by its extension for "auto".
+
+    Raises:
+      UserError: the extension is unknown.
+    """
+    if file_format != "auto":
+        return file_format
+    shown_format = format_of(path)
+    if path.lower().endswith(_SPREADSHEETS):
+        raise UserError(f"--{flag}: {path} is a spreadsheet: save it as CSV (UTF-8)")
+    if path.lower().endswith(".zip"):
+        raise UserError(f"--{flag}: {path} is an archive: unpack it first")
+    if not shown_format:
+        raise UserError(
+            f"--{flag}: the extension of {path} is none of {', '.join(_FORMATS_BY_EXTENSION)}: "
+            "rename it, or give --file_format"
+        )
+    return shown_format
 
 
 def read_named_columns(
@@ -331,41 +407,45 @@ def read_named_columns(
     flag: str,
     named: Sequence[tuple[str, str]],
     file_format: str = "auto",
-    skip_bad_rows: bool | None = None,
+    skip_bad_rows: Skip = None,
+    delimiter: str | None = None,
+    is_literal: bool = False,
 ) -> Table:
-    """Reads the columns with these names from a TSV, CSV or JSON-lines file.
+    """Reads the columns with these names.
 
     Columns are found by the names in the first row. If all of them are numbers, counted from 0, the
-    file has no header. In JSON lines, one object per line, they are keys.
+    file has no header. In the formats of `OBJECT_FORMATS` they are keys.
 
     Args:
       named: (name of a column, name of the flag that sets it).
       file_format: one of `FORMATS`; "auto" decides by the extension.
+      delimiter, is_literal: see `read_table`.
 
     Raises:
-      UserError: as `read_table`; a column is missing or occurs twice; the extension is unknown; a
-        JSON line is not an object with these keys.
+      UserError: as `read_table`; a column is missing or occurs twice; the extension is unknown.
     """
-    if file_format == "auto":
-        file_format = format_of(path) or ""
-        if not file_format:
-            raise UserError(
-                f"--{flag}: the extension of {path} is none of "
-                f"{', '.join(_FORMATS_BY_EXTENSION)}: rename it, or give --file_format"
-            )
+    file_format = format_of_file(path, flag, file_format)
     bad = BadRows(path, skip_bad_rows)
-    if file_format == "jsonl":
-        return _read_keys(bad, flag, named)
-    return read_table(bad, flag, file_format, functools.partial(_locate_named, path, named))
+    locate = functools.partial(locate_named, path, named, has_keys=file_format in OBJECT_FORMATS)
+    return read_table(bad, flag, file_format, locate, delimiter=delimiter, is_literal=is_literal)
 
 
-def _locate_named(path: str, named: Sequence[tuple[str, str]], first_row: list[str]) -> Layout:
-    """Returns the layout of a file whose columns are given by name, or all by number."""
+def locate_named(
+    path: str,
+    named: Sequence[tuple[str, str]],
+    first_row: list[str],
+    has_keys: bool = False,
+) -> Layout:
+    """Returns the layout of a file whose columns are given by name, or all by number.
+
+    Args:
+      has_keys: the first row has the keys of objects, which have names in any case.
+    """
     # Blanks around names are slips of the pen.
     header = list(map(str.strip, first_row))
     names = [name for name, _ in named]
     # A mixture of names and numbers means names: a header may contain numbers, too.
-    by_number = all(map(_COLUMN_NUMBER.fullmatch, names))
+    by_number = not has_keys and all(map(_COLUMN_NUMBER.fullmatch, names))
     numbers = []
     for name, flag in named:
         if by_number:
@@ -376,10 +456,10 @@ def _locate_named(path: str, named: Sequence[tuple[str, str]], first_row: list[s
                     f"{len(header)}, counted from 0"
                 )
         elif name not in header:
-            raise UserError(
-                f"{path}:1: {no_column(name, flag, header)}. If this is no header, give the "
-                "columns by number, counted from 0"
-            )
+            message = f"{path}:1: {no_column(name, flag, header)}"
+            if not has_keys:
+                message += ". If this is no header, give the columns by number, counted from 0"
+            raise UserError(message)
         elif header.count(name) > 1:
             raise UserError(
                 f"{path}:1: {header.count(name)} columns are called {quoted(name)} (--{flag}): "
@@ -396,36 +476,45 @@ def read_table(
     flag: str,
     file_format: str,
     locate: Callable[[list[str]], Layout],
+    *,
     allow_longer: bool = False,
+    delimiter: str | None = None,
+    is_literal: bool = False,
+    use_class_names: bool = True,
 ) -> Table:
-    """Reads some columns of a TSV or CSV file; see `read_rows` for the syntax.
+    """Reads some columns of a file.
+
+    In TSV a line is a row, and quotation marks are characters like any other, unless the file is
+    plainly quoted. CSV is quoted as in RFC 4180. Lines end with LF or CRLF, and blank lines between
+    rows of several columns are skipped. In JSON a row is an object, on a line or in a list.
 
     Args:
-      bad: has the path of the file; rows with another number of fields than the first, and lines
-        that are not UTF-8, are added.
-      locate: gets the fields of the first row; returns the columns to read.
+      bad: has the path of the file; rows with another number of fields than the first, or without a
+        key, and lines that are not UTF-8, are added.
+      file_format: one of `FORMATS` but "auto".
+      locate: gets the fields of the first row, or its keys; returns the columns to read.
       allow_longer: accept rows with more fields than the first.
+      delimiter: between the fields of TSV and CSV. By default the one with which `locate` finds the
+        columns in the first row: the usual one, or any other sign.
+      is_literal: quotation marks in TSV are characters in any case.
+      use_class_names: see `arrow_files.py`.
 
     Raises:
-      UserError: the file can't be read, is not CSV, or has no row; or from `locate`.
+      UserError: the file can't be read, has no row, or is not CSV; the first row is bad; or from
+        `locate`.
     """
-    rows = read_rows(bad, flag, file_format)
-    first = next(rows, None)
-    if first is None:
-        raise UserError(f"{bad.path} is empty: rows of examples are expected")
-    # A first row that is not UTF-8 can be neither a header nor an example.
-    if bad.faults:
-        raise bad.error(1)
+    if file_format in _ARROW_FORMATS.targets:
+        return _read_arrow_table(bad, flag, file_format, locate, use_class_names)
+    if file_format == "jsonl":
+        return _read_json_table(bad, flag, locate)
+    layout, rows = read_delimited(bad, flag, file_format, locate, delimiter, is_literal)
     # The first row decides how many fields the others must have.
-    _, fields = first
-    width = len(fields)
-    layout = locate(fields)
+    first = next(rows)
+    width = len(first[1])
     if not layout.has_header:
         rows = itertools.chain([first], rows)
     pick = _picker(layout.numbers)
-    hint = "texts must not hold tabs"
-    if file_format == "csv":
-        hint = "quote fields that hold commas"
+    hint = "quote fields that hold commas" if file_format == "csv" else "texts must not hold tabs"
     # An array takes a quarter of the memory of a list of numbers.
     lines = array("q")
     picked = []
@@ -441,31 +530,132 @@ def read_table(
         picked.append(pick(fields))
     if not picked:
         raise UserError(f"{bad.path} has a header and no examples below it")
-    return Table(bad, lines, layout.names, _transposed(picked))
+    return Table(bad, lines, layout.names, list(map(list, zip(*picked, strict=True))))
 
 
-def _read_keys(bad: BadRows, flag: str, named: Sequence[tuple[str, str]]) -> Table:
-    """Returns the values of keys in a JSON-lines file; an object without one is a bad row."""
-    names = [name for name, _ in named]
-    pick = _picker(names)
+def _read_json_table(bad: BadRows, flag: str, locate: Callable[[list[str]], Layout]) -> Table:
+    """Returns a table of a JSON file, see `read_table`."""
+    rows = read_rows(bad, flag, "jsonl")
+    first = next(rows, None)
+    if first is None:
+        raise UserError(f"{bad.path} is empty: one JSON object per line is expected")
+    # A first row that is no object has no keys to find the columns by.
+    if first[0] in bad.faults:
+        raise bad.error(1)
+    header = list(first[1])
+    layout = locate(header)
+    keys = [header[number] for number in layout.numbers]
+    pick = _picker(keys)
     lines = array("q")
     picked = []
-    for line, value in read_rows(bad, flag, "jsonl"):
+    for line, value in itertools.chain([first], rows):
         try:
             row = pick(value)
         except KeyError as error:
-            # A line that is not an object has a fault already, which is the one reported.
-            row = (None,) * len(named)
-            bad.add(line, no_column(error.args[0], dict(named)[error.args[0]], list(value)))
+            # A line that is no object has a fault already, which is the one reported.
+            row = (None,) * len(keys)
+            bad.add(line, f"no column {quoted(error.args[0])}; the columns are {_listed([*value])}")
         lines.append(line)
         picked.append(row)
-    if not picked:
-        raise UserError(f"{bad.path} is empty: one JSON object per line is expected")
-    return Table(bad, lines, names, _transposed(picked))
+    return Table(bad, lines, layout.names, list(map(list, zip(*picked, strict=True))))
 
 
-def _transposed(rows: list[tuple]) -> list[list]:
-    return list(map(list, zip(*rows, strict=True)))
+def _read_arrow_table(
+    bad: BadRows,
+    flag: str,
+    file_format: str,
+    locate: Callable[[list[str]], Layout],
+    use_class_names: bool,
+) -> Table:
+    """Returns a table of a Parquet or Arrow file, see `read_table`."""
+    bad.unit = "row"
+    path = files.check_readable(bad.path, flag)
+    names: list[str] = []
+    chosen: list[str] = []
+
+    def choose(header: list[str]) -> list[str]:
+        layout = locate(header)
+        names.extend(layout.names)
+        chosen.extend(header[number] for number in layout.numbers)
+        return chosen
+
+    file = _ARROW_FORMATS.load(file_format)(path)
+    columns = file.columns(choose, use_class_names)
+    num_rows = len(columns[chosen[0]])
+    if not num_rows:
+        raise UserError(f"{path} is empty: rows of examples are expected")
+    # Callers change the lists, and may ask for a column twice.
+    values = [list(columns[name]) for name in chosen]
+    return Table(bad, range(1, num_rows + 1), names, values)
+
+
+def read_delimited(
+    bad: BadRows,
+    flag: str,
+    file_format: str,
+    locate: Callable[[list[str]], Layout],
+    delimiter: str | None = None,
+    is_literal: bool = False,
+) -> tuple[Layout, Iterator[tuple[int, list[str]]]]:
+    """Returns the layout of a TSV or CSV file, and (line, fields) of all rows, a header included.
+
+    The lines are read ahead of the rows; for arguments and errors see `read_table`.
+    """
+    all_lines = numbered_lines(bad.path, flag, bad)
+    sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
+    usual = delimiter or {"tsv": "\t", "csv": ","}[file_format]
+    candidates = [usual]
+    first_line = next((text for _, text in sample if text.strip()), "")
+    if delimiter is None:
+        # Signs that separate the columns of some spreadsheets; letters and blanks are parts of
+        # names.
+        candidates += sorted({sign for sign in first_line if sign in ",;\t|:^~!#$%&*+/@\x1f"})
+    is_quoted = not is_literal and _is_quoted(sample, usual)
+    error: UserError | None = None
+    for candidate in candidates:
+        # A quotation mark of TSV is a character like any other.
+        is_tsv = file_format == "tsv" and candidate == usual and not is_quoted
+        parse = _split_rows if is_tsv else _csv_rows
+        first_rows = parse(iter(sample), bad.path, candidate)
+        first = next(first_rows, None)
+        if first is None:
+            raise UserError(f"{bad.path} is empty: rows of examples are expected")
+        # A first row that is not UTF-8 can be neither a header nor an example.
+        if min(bad.faults, default=first[0] + 1) <= first[0]:
+            raise bad.error(1)
+        try:
+            layout = locate(first[1])
+        except UserError as problem:
+            error = error or problem
+            continue
+        # Any sign divides a row without a header into columns by number.
+        if candidate == usual or layout.has_header:
+            lines = itertools.chain(sample, all_lines)
+            return layout, parse(lines, bad.path, candidate)
+    assert error is not None
+    raise error
+
+
+def _is_quoted(sample: Sequence[tuple[int, str]], delimiter: str) -> bool:
+    """Returns whether the fields of a TSV file are in quotation marks where they need them.
+
+    pandas and spreadsheets write such files. They parse as CSV, with as many fields in all rows,
+    and have a header in quotation marks, or marks that are doubled, or fields of several lines.
+    """
+    text = "".join(text for _, text in sample)
+    fields = _QUOTED_FIELD.findall(text)
+    if not fields:
+        return False
+    try:
+        rows = [
+            fields for fields in csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+        ]
+    except csv.Error:
+        return False
+    # The sample may end inside a row.
+    widths = set(map(len, filter(None, rows[:-1] or rows)))
+    needs_marks = any('""' in field[1:-1] or "\n" in field for field in fields)
+    return len(widths) == 1 and (needs_marks or text.startswith('"'))
 
 
 def _picker(keys: Sequence) -> Callable[[Any], tuple]:
@@ -477,27 +667,27 @@ def _picker(keys: Sequence) -> Callable[[Any], tuple]:
     return lambda row: (get(row),)
 
 
-def read_rows(bad: BadRows, flag: str, file_format: str) -> Iterator[tuple[int, Any]]:
-    """Yields (line that it begins on, row) for every row of a file.
+def read_rows(bad: BadRows, flag: str, file_format: str) -> Iterator[tuple[int, dict]]:
+    """Yields (line that it begins on, object) for every row of a file in an object format.
 
-    In TSV a line is a row, and quotation marks are characters like any other. CSV is quoted as in
-    RFC 4180. In JSON lines a row is an object; a line without one yields {} and is added to `bad`.
-    A byte order mark is ignored, lines end with LF or CRLF, and blank lines between rows of several
-    columns are skipped.
+    A JSON file has an object per line, or is a list of objects, or an object with such a list under
+    "data". A row that is no object yields {} and is added to `bad`.
 
     Args:
-      bad: has the path of the file; lines that can't be read are added.
-      file_format: one of `FORMATS` but "auto".
+      bad: has the path of the file.
+      file_format: one of `OBJECT_FORMATS`.
     """
-    lines = numbered_lines(bad.path, flag, bad)
     if file_format == "jsonl":
-        return _json_rows(lines, bad)
-    if file_format == "csv":
-        return _csv_rows(lines, bad.path)
-    return _tsv_rows(lines)
+        yield from _json_rows(numbered_lines(bad.path, flag, bad), bad)
+        return
+    bad.unit = "row"
+    open_file = _ARROW_FORMATS.load(file_format)
+    yield from enumerate(open_file(files.check_readable(bad.path, flag)).rows(), 1)
 
 
-def _tsv_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
+def _split_rows(
+    lines: Iterable[tuple[int, str]], path: str, delimiter: str
+) -> Iterator[tuple[int, list[str]]]:
     blank_lines: list[int] = []
     width = 0
     for line, text in lines:
@@ -506,7 +696,7 @@ def _tsv_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]
         if not text:
             blank_lines.append(line)
             continue
-        fields = text.split("\t")
+        fields = text.split(delimiter)
         if width == 1:
             # In a single column, a blank line before another row is an empty value.
             for blank_line in blank_lines:
@@ -517,8 +707,10 @@ def _tsv_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]
         yield line, fields
 
 
-def _csv_rows(lines: Iterable[tuple[int, str]], path: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(map(itemgetter(1), lines), strict=True)
+def _csv_rows(
+    lines: Iterable[tuple[int, str]], path: str, delimiter: str
+) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(map(itemgetter(1), lines), delimiter=delimiter, strict=True)
     # The limit is global to the process, so it is restored at the end.
     limit = csv.field_size_limit(_LONGEST_LINE)
     line = 1
@@ -529,26 +721,76 @@ def _csv_rows(lines: Iterable[tuple[int, str]], path: str) -> Iterator[tuple[int
             # A quoted field may span lines: a row begins after the last line of the one before it.
             line = reader.line_num + 1
     except csv.Error as error:
-        hint = str(error)
+        hint = f"{error} (inside quotes, a quotation mark is written twice)"
         if "unexpected end" in hint:
-            hint = "a quotation mark is not closed"
-        raise UserError(
-            f"{path}:{line}: not CSV: {hint} (inside quotes, a quotation mark is written twice)"
-        ) from None
+            hint = (
+                "a quotation mark is not closed (inside quotes, a quotation mark is written twice)"
+            )
+        elif "new-line" in hint:
+            hint = "lines end with CR alone: save the file with LF or CRLF at their ends"
+        raise UserError(f"{path}:{line}: not CSV: {hint}") from None
     finally:
         csv.field_size_limit(limit)
 
 
-def _json_rows(lines: Iterable[tuple[int, str]], bad: BadRows) -> Iterator[tuple[int, dict]]:
-    for line, text in lines:
-        if not text.strip():
-            continue
-        value: dict = {}
+def _json_rows(lines: Iterator[tuple[int, str]], bad: BadRows) -> Iterator[tuple[int, dict]]:
+    filled = ((line, text) for line, text in lines if text.strip())
+    start = list(itertools.islice(filled, 2))
+    if not start:
+        return
+    first_text = start[0][1].strip()
+    is_list = first_text.startswith("[")
+    # An object that ends on a later line than it begins, or the only one.
+    is_object = first_text.startswith("{") and (len(start) == 1 or not first_text.endswith("}"))
+    if is_list or is_object:
+        text = "".join(text for _, text in itertools.chain(start, filled))
+        # A single line keeps its number in errors.
+        value = json_files.parse(text, bad.path, start[0][0] if len(start) == 1 else None)
+        rows = _objects_in(value, bad.path)
+        if rows is not None:
+            bad.unit = "row"
+            for number, row in enumerate(rows, 1):
+                if not isinstance(row, dict):
+                    bad.add(number, f"a JSON object is expected, not {quoted(row)}")
+                    row = {}
+                yield number, row
+            return
+        yield start[0][0], value
+        return
+    for line, text in itertools.chain(start, filled):
+        value = {}
         try:
             value = json_object(text)
         except UserError as error:
             bad.add(line, str(error))
         yield line, value
+
+
+def _objects_in(value: Any, path: str) -> list | None:
+    """Returns the rows in the JSON value of a file; None for an object that is the only row.
+
+    Raises:
+      UserError: the object holds several lists of rows, or columns.
+    """
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: a list of JSON objects is expected, not {quoted(value)}")
+    data = value.get("data")
+    if isinstance(data, list) and all(isinstance(row, dict) for row in data):
+        return data
+    # Splits of a data set are lists under their names; pandas writes columns as objects.
+    holds_columns = all(isinstance(part, dict) for part in value.values())
+    holds_lists = all(
+        isinstance(part, list) and part and isinstance(part[0], dict) for part in value.values()
+    )
+    if value and (holds_columns or holds_lists):
+        raise UserError(
+            f"{path} holds one object, with {_listed(list(value))}: a list of rows, or one row per "
+            "line, is expected: save each part as a file of its own, or with pandas "
+            'to_json(…, orient="records", lines=True)'
+        )
+    return None
 
 
 def json_object(text: str, path: str = "", line: int | None = None) -> dict:
@@ -569,6 +811,8 @@ def json_object(text: str, path: str = "", line: int | None = None) -> dict:
 def numbered_lines(path: str, flag: str, bad: BadRows | None = None) -> Iterator[tuple[int, str]]:
     """Yields (line number from 1, text with its line end), without a byte order mark.
 
+    A file in UTF-16 must begin with one.
+
     Args:
       bad: gets the lines that are not UTF-8, which are yielded nevertheless. Without it they raise
         `UserError`.
@@ -584,7 +828,16 @@ def decoded_lines(
     """Yields the `numbered_lines` of an open file or standard input, called `where` in errors."""
     # A size limit per line bounds the memory for a file without line ends.
     read_line = functools.partial(file.readline, _LONGEST_LINE + 1)
-    for number, line in enumerate(iter(read_line, b""), 1):
+    first = read_line()
+    lines: Iterable[bytes] = itertools.chain([first] if first else [], iter(read_line, b""))
+    if files.encoding_of(first) == "utf-16":
+        # Its line ends are not those of bytes, so that it is decoded as a whole.
+        try:
+            text = (first + file.read()).decode("utf-16")
+        except UnicodeDecodeError:
+            raise UserError(f"{where}: damaged UTF-16: save the file as UTF-8") from None
+        lines = (line.encode() for line in io.StringIO(text, newline="\n"))
+    for number, line in enumerate(lines, 1):
         if len(line) > _LONGEST_LINE:
             raise UserError(
                 f"{where}:{number}: longer than {_LONGEST_LINE >> 20} MiB: a file of lines is "
@@ -604,6 +857,16 @@ def decoded_lines(
             bad.add(number, fault)
             text = line.decode("utf-8", "replace")
         yield number, text
+
+
+def character_position(text: str, position: int, encoding: str) -> int:
+    """Returns a position in units of an encoding, "utf-16-le" or "utf-8", as one in characters; -1
+    if it is not in the text."""
+    width = 2 if encoding == "utf-16-le" else 1
+    data = text.encode(encoding, "surrogatepass")
+    if not 0 <= position * width <= len(data):
+        return -1
+    return len(data[: position * width].decode(encoding, "ignore"))
 
 
 def no_column(column: str, flag: str, columns: Sequence[str]) -> str:
@@ -647,9 +910,30 @@ def _parse_number(value: object) -> float:
 
 
 def _split_labels(value: object, separator: str) -> list:
-    """Returns the labels in a string with separators or in a JSON list, without empty ones."""
+    """Returns the labels in a string with separators or in a list, without empty ones."""
+    if isinstance(value, str) and re.fullmatch(r"\s*\[.*\]\s*", value):
+        # CSV holds lists as Python or JSON spells them, or without quotation marks.
+        text = value.strip()
+        try:
+            value = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            value = text[1:-1]
     if isinstance(value, str):
         return list(filter(str.strip, value.split(separator)))
     if not isinstance(value, list):
         return [value]
     return [part for part in value if not isinstance(part, str) or part.strip()]
+
+
+def _are_indicators(rows: list[list]) -> bool:
+    """Returns whether each list holds 0 or 1 for every class: a list of labels repeats none."""
+    repeats = False
+    for parts in rows:
+        if len(parts) != len(rows[0]) or not all(part in (0, 1) for part in parts):
+            return False
+        repeats = repeats or len(set(parts)) < len(parts)
+    return repeats and len(rows[0]) > 1
+
+
+def _numbers_of_ones(parts: list) -> list[str]:
+    return [str(number) for number, part in enumerate(parts) if part == 1]

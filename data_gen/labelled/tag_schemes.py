@@ -8,6 +8,9 @@
 CoNLL-2003 uses IOB1. Tags of no scheme, such as parts of speech, are plain: every token has one,
 and there are no chunks.
 
+Other spellings of these schemes are rewritten first (`respell`): B_LOC, LOC-B, b-loc, a bare B,
+BILOU, BMES, and types without prefixes.
+
 Letters: W words of all sentences, concatenated.
 """
 
@@ -25,6 +28,17 @@ SCHEMES = ("auto", *CHUNK_SCHEMES, PLAIN)
 _PREFIXES = "OBIES"
 _O, _B, _I, _E, _S = range(len(_PREFIXES))
 _CHUNK_TAG = re.compile(r"([BIES])-(.+)", re.DOTALL)
+# Other spellings: pattern → example for messages. The letters of BILOU and BMES are included.
+_SPELLINGS = {
+    r"(?P<letter>[BIESLUMW])[-_:/|](?P<type>.+)": "B_X",
+    r"(?P<type>.+)[-_:/|](?P<letter>[BIESLUMW])": "X-B",
+    r"(?P<letter>[bieslumw])[-_:/|](?P<type>.+)": "b-x",
+    r"(?P<letter>[BIESLUMW])": "B",
+}
+# Type of chunks whose tags have none.
+_ONLY_TYPE = "ENTITY"
+# Letters of BILOU (last, unit), BMES (middle) and BMEWO (whole) → those of IOBES.
+_LETTERS = {"L": "E", "U": "S", "M": "I", "W": "S"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,6 +105,57 @@ def parse_names(names: Sequence[str]) -> TagNames | None:
         types=np.array([number_of_type.get(name, -1) for name in types], np.int32),
         type_names=tuple(type_names),
     )
+
+
+def respell(tag_names: Sequence[str], tags: np.ndarray) -> tuple[tuple[str, ...], str]:
+    """Returns the names of a file's tags as those of IOB or IOBES, and a note on what was changed.
+
+    Tags count as those of chunks if all are spelled alike and one begins a chunk; types without
+    prefixes if most words have the tag O, as parts of speech never do. Other names, such as those
+    of plain tags, are returned unchanged, with an empty note.
+
+    Args:
+      tags: int [W], into `tag_names`.
+    """
+    others = [name for name in tag_names if name.upper() != OUTSIDE]
+    if not others or len(others) == len(tag_names) == 1:
+        return tuple(tag_names), ""
+    for pattern, example in _SPELLINGS.items():
+        matches = {name: re.fullmatch(pattern, name, re.DOTALL) for name in others}
+        if not all(matches.values()):
+            continue
+        letters = {match["letter"].upper() for match in matches.values() if match}
+        is_lower = example == "b-x"
+        has_outside = (OUTSIDE.lower() if is_lower else OUTSIDE) in tag_names
+        # A single letter may be a part of speech.
+        if not letters & set("BSU") or (example == "B" and not has_outside):
+            continue
+        new_names = []
+        for name in tag_names:
+            match = matches.get(name)
+            if match is None:
+                new_names.append(OUTSIDE)
+                continue
+            letter = match["letter"].upper()
+            type_name = match.groupdict().get("type") or _ONLY_TYPE
+            new_names.append(f"{_LETTERS.get(letter, letter)}-{type_name}")
+        return _respelled(tag_names, new_names)
+    has_chunk_tags = any(map(_CHUNK_TAG.fullmatch, others))
+    if OUTSIDE in tag_names and not has_chunk_tags:
+        num_outside = np.count_nonzero(tags == list(tag_names).index(OUTSIDE))
+        if 2 * num_outside > len(tags):
+            new_names = [OUTSIDE if name == OUTSIDE else f"I-{name}" for name in tag_names]
+            return _respelled(tag_names, new_names)
+    return tuple(tag_names), ""
+
+
+def _respelled(old: Sequence[str], new: list[str]) -> tuple[tuple[str, ...], str]:
+    """Returns the new names, and a note if they differ from the old ones."""
+    for old_name, new_name in zip(old, new, strict=True):
+        if old_name != new_name:
+            note = f"the tag {old_name} is read as {new_name}, the others alike"
+            return tuple(new), f"{note} (--tag_scheme=plain for tags of words without chunks)"
+    return tuple(old), ""
 
 
 def find_chunks(tags: np.ndarray, names: TagNames, row_lengths: np.ndarray) -> Chunks:

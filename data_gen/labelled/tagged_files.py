@@ -1,12 +1,13 @@
-"""Files of sentences whose words have tags: columns as in CoNLL-2003, or JSON lines.
+"""Files of sentences whose words have tags: columns as in CoNLL-2003, or objects.
 
     conll  word … tag, separated by blanks or tabs; a blank line after a sentence; -DOCSTART-
-           between documents
+           between documents. A first column that numbers the words, and the comments of CoNLL-U
+           and GermEval, are left out
     jsonl  {"tokens": ["Ada", "wrote"], "ner_tags": ["B-PER", "O"]}, or
            {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}; equal "document" values of
-           neighboring lines form a document
+           neighboring lines form a document. So do rows of Parquet and Arrow
 
-Input: a file, gzipped or not, on any file system. Output: `TaggedSentences`, whose tags
+Input: a file, compressed or not, on any file system. Output: `TaggedSentences`, whose tags
 `tag_schemes.py` interprets.
 """
 
@@ -14,14 +15,21 @@ import dataclasses
 import itertools
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from bert_common.errors import UserError
-from data_gen.labelled.rows import BadRows, LabelledFile, items_of
-from data_gen.labelled.tables import format_of, numbered_lines, quoted, read_rows
+from data_gen.labelled.rows import BadRows, LabelledFile, Skip, items_of
+from data_gen.labelled.tables import (
+    OBJECT_FORMATS,
+    character_position,
+    format_of,
+    numbered_lines,
+    quoted,
+    read_rows,
+)
 from data_gen.labelled.tag_schemes import (
     OUTSIDE,
     PLAIN,
@@ -29,12 +37,17 @@ from data_gen.labelled.tag_schemes import (
     find_chunks,
     interpret,
     parse_names,
+    respell,
 )
 from data_gen.tokenization.vectorized import ragged_range
 from data_gen.tokenization.wordpiece import basic_tokenize_with_offsets
 
-FORMATS = ("auto", "conll", "jsonl")
+FORMATS = ("auto", "conll", *OBJECT_FORMATS)
 _DOCUMENT_START = "-DOCSTART-"
+# Numbers of multiword tokens (3-4) and empty nodes (8.1) in CoNLL-U: they are no words.
+_NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
+# Number of lines and of words that show whether there are comments and numbers.
+_SAMPLE_LINES = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,18 +108,21 @@ class _Sentence(NamedTuple):
     """A sentence as it is read; see `TaggedSentences`.
 
     Attributes:
+      tags: names; numbers of JSON until `_name_tags`.
       lines: the line of each word.
       document: number of its document, from 0; -1 if the file marks none before it.
       misfits: entities whose ends are inside words.
+      is_converted: positions of entities counted UTF-16 units or bytes.
     """
 
     words: list[str]
-    tags: list[str] | None
+    tags: list | None
     lines: Sequence[int] = ()
     document: int = -1
     text: str | None = None
     offsets: Sequence[tuple[int, int]] = ()
     misfits: Sequence[str] = ()
+    is_converted: bool = False
 
 
 def read_tagged_file(
@@ -119,7 +135,7 @@ def read_tagged_file(
     label_names: Sequence[str] = (),
     needs_tags: bool = True,
     tag_scheme: str = PLAIN,
-    skip_bad_rows: bool | None = None,
+    skip_bad_rows: Skip = None,
 ) -> TaggedSentences:
     """Reads a file of tagged sentences.
 
@@ -127,7 +143,7 @@ def read_tagged_file(
       file_format: one of `FORMATS`; "auto" decides by the extension.
       word_column, label_column: numbers of columns, from 0, or from the end, -1; or keys of JSON
         objects. By default the first and the last column, "tokens", and "ner_tags" or "entities".
-      label_names: names of the tags for JSON lines with numbers.
+      label_names: names of the tags for files with numbers.
       tag_scheme: one of `tag_schemes.SCHEMES`, in which the tags must be valid.
       skip_bad_rows: see `BadRows`; rows are sentences here.
 
@@ -137,19 +153,26 @@ def read_tagged_file(
         text, wrong tags; or there are no tags.
     """
     if file_format == "auto":
-        file_format = "jsonl" if format_of(path) == "jsonl" else "conll"
+        file_format = format_of(path) or "conll"
     bad = BadRows(path, skip_bad_rows)
-    if file_format == "jsonl":
-        sentences = list(_read_json(bad, flag, word_column or "tokens", label_column, label_names))
+    if file_format in OBJECT_FORMATS:
+        rows = read_rows(bad, flag, file_format)
+        sentences = list(_read_objects(bad, rows, word_column or "tokens", label_column))
     else:
-        sentences = list(_read_columns(bad, flag, word_column or "0", label_column or "-1"))
+        sentences = list(_read_columns(bad, flag, word_column, label_column or "-1"))
     if not sentences:
         raise UserError(
             f"{path} holds no word: sentences are expected, one word per line (--format names "
             "others)"
         )
+    _name_tags(bad, sentences, label_names)
     # A first pass finds the faults of tags, which depend on those of the neighboring words.
     result = _concatenate(path, sentences, tag_scheme)
+    if set(result.tag_names) == {"_"}:
+        raise UserError(
+            f"{path}: every word has the tag _, which is none: name the column of the tags, e.g. "
+            "--label_column=3 for the parts of speech of CoNLL-U"
+        )
     if result.tags is not None:
         _, faults = interpret(result.tags, result.tag_names, result.row_lengths, tag_scheme)
         for word, fault in faults.items():
@@ -157,8 +180,9 @@ def read_tagged_file(
     if bad.faults:
         # Names and scheme of the tags are those of the remaining sentences.
         good = bad.good_rows([sentence.lines[0] for sentence in sentences])
-        result = _concatenate(
-            path, items_of(sentences, good), tag_scheme, bad.notes(len(sentences))
+        result = dataclasses.replace(
+            _concatenate(path, items_of(sentences, good), tag_scheme, bad.notes(len(sentences))),
+            left_out=bad.left_out(),
         )
     if result.tags is None and needs_tags:
         raise UserError(
@@ -171,7 +195,10 @@ def read_tagged_file(
 def _concatenate(
     path: str, sentences: list[_Sentence], tag_scheme: str, notes: tuple[str, ...] = ()
 ) -> TaggedSentences:
-    """Returns the sentences as flat arrays; untagged ones among tagged ones get the tag O."""
+    """Returns the sentences as flat arrays; untagged ones among tagged ones get the tag O.
+
+    Names of tags are those of the schemes, unless the scheme is plain.
+    """
     words: list[str] = []
     lines = array("q")
     texts: list[str] = []
@@ -194,6 +221,14 @@ def _concatenate(
     if any(sentence.tags is not None for sentence in sentences):
         tags = np.array(tag_numbers, np.int32)
         tag_names = tuple(number_of_tag)
+        if tag_scheme != PLAIN:
+            tag_names, note = respell(tag_names, tags)
+            # Two spellings of a tag become one.
+            numbers = {name: number for number, name in enumerate(dict.fromkeys(tag_names))}
+            tags = np.array([numbers[name] for name in tag_names], np.int32)[tags]
+            tag_names = tuple(numbers)
+            if note:
+                notes = (*notes, f"{path}: {note}")
         tag_scheme, _ = interpret(tags, tag_names, row_lengths, tag_scheme)
     if misfits:
         others = ""
@@ -204,6 +239,10 @@ def _concatenate(
             "without a word are left out"
         )
         notes = (*notes, note)
+    num_converted = sum(sentence.is_converted for sentence in sentences)
+    if num_converted:
+        note = f"{path}: entities of {num_converted:,} texts counted UTF-16 units or bytes"
+        notes = (*notes, f"{note}: their positions are converted to characters")
     documents = np.array([sentence.document for sentence in sentences], np.int32)
     has_documents = documents.max() >= 0
     has_texts = sentences[0].text is not None
@@ -223,23 +262,50 @@ def _concatenate(
     )
 
 
+def _name_tags(bad: BadRows, sentences: list[_Sentence], label_names: Sequence[str]) -> None:
+    """Replaces tags that are numbers by their names, in place.
+
+    Numbers are those of JSON, or, if there are names, also texts of digits.
+    """
+    for position, sentence in enumerate(sentences):
+        names = []
+        for tag in sentence.tags or ():
+            is_number = type(tag) is int or (bool(label_names) and str(tag).isdecimal())
+            if is_number and int(tag) < len(label_names):
+                names.append(label_names[int(tag)])
+            elif is_number:
+                bad.add(
+                    sentence.lines[0],
+                    f"the tag {tag} is a number without a name: give all names in their order, "
+                    "e.g. --label_names=O,B-PER,I-PER",
+                )
+                names.append(OUTSIDE)
+            else:
+                names.append(tag)
+        if sentence.tags is not None:
+            sentences[position] = sentence._replace(tags=names)
+
+
 def _read_columns(
-    bad: BadRows, flag: str, word_column: str, label_column: str
+    bad: BadRows, flag: str, word_column: str | None, label_column: str
 ) -> Iterator[_Sentence]:
     """Yields the sentences of a file in columns.
 
     Lines with another number of columns than the first are added to `bad`.
     """
-    word_number = _parse_column(word_column, "word_column")
+    all_lines = numbered_lines(bad.path, flag, bad)
+    sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
+    separator, width, is_numbered = _find_columns([text for _, text in sample])
+    # A first column that numbers the words of each sentence is followed by that of the words.
+    word_number = _parse_column(word_column or str(int(is_numbered)), "word_column")
     label_number = _parse_column(label_column, "label_column")
-    separator = None
-    width = 0
     document = -1
     words: list[str] = []
     tags: list[str] = []
     lines: list[int] = []
+    is_first = True
     # The blank line at the end finishes the last sentence.
-    for number, line in itertools.chain(numbered_lines(bad.path, flag, bad), [(0, "")]):
+    for number, line in itertools.chain(sample, all_lines, [(0, "")]):
         text = line.rstrip("\r\n")
         is_border = text.startswith(_DOCUMENT_START)
         if is_border or not text.strip(" \t"):
@@ -252,15 +318,14 @@ def _read_columns(
                 lines = []
             document += is_border
             continue
-        if separator is None:
-            # Tabs separate the columns of a file whose words contain blanks.
-            separator = "\t" if "\t" in text else " "
-        # str.split() without a separator would also split at other white space inside a word.
-        fields = text.split(separator)
-        if separator == " ":
-            fields = list(filter(None, fields))
-        if not width:
-            width = len(fields)
+        fields = _split(text, separator)
+        # Comments stand above a sentence. A word may begin with # as well.
+        if text.startswith("#") and not words and len(fields) != width:
+            continue
+        if is_numbered and _NO_WORD.fullmatch(fields[0]):
+            continue
+        if is_first:
+            is_first = False
             _check_column(word_number, width, f"{bad.path}:{number}", "word_column")
             _check_column(label_number, width, f"{bad.path}:{number}", "label_column")
         if len(fields) != width:
@@ -272,6 +337,49 @@ def _read_columns(
         words.append(fields[word_number])
         tags.append(fields[label_number])
         lines.append(number)
+
+
+def _find_columns(lines: Sequence[str]) -> tuple[str, int, bool]:
+    """Returns the separator of the columns, their number, and whether the first one numbers the
+    words of each sentence, by the first lines of a file."""
+    texts = []
+    for line in lines:
+        text = line.rstrip("\r\n")
+        if not text.startswith(_DOCUMENT_START):
+            texts.append(text)
+    filled = [text for text in texts if text.strip(" \t")]
+    if not filled:
+        return " ", 1, False
+    # The first lines may be comments.
+    first = next((text for text in filled if not text.startswith("#")), filled[0])
+    # Tabs separate the columns of a file whose words contain blanks.
+    separator = "\t" if "\t" in first else " "
+    width = len(_split(first, separator))
+    # Two columns are a word and its tag, or a word that is a number and its tag.
+    if width < 3:
+        return separator, width, False
+    last = 0
+    num_words = 0
+    for text in texts:
+        fields = _split(text, separator)
+        if not text.strip(" \t"):
+            last = 0
+        elif len(fields) == width and not _NO_WORD.fullmatch(fields[0]):
+            # Words are counted from 1, by some from 0.
+            if not fields[0].isdecimal() or int(fields[0]) not in (last + 1, 0):
+                return separator, width, False
+            last = int(fields[0])
+            num_words += 1
+    return separator, width, num_words > 2
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Returns the fields of a line; several blanks between two count as one."""
+    # str.split() without a separator would also split at other white space inside a word.
+    fields = text.split(separator)
+    if separator == " ":
+        fields = list(filter(None, fields))
+    return fields
 
 
 def _parse_column(value: str, flag: str) -> int:
@@ -287,14 +395,14 @@ def _check_column(column: int, width: int, where: str, flag: str) -> None:
         )
 
 
-def _read_json(
-    bad: BadRows, flag: str, word_key: str, label_key: str | None, label_names: Sequence[str]
+def _read_objects(
+    bad: BadRows, rows: Iterable[tuple[int, dict]], word_key: str, label_key: str | None
 ) -> Iterator[_Sentence]:
-    """Yields the sentences of JSON lines; a bad row yields the word O, without tags."""
+    """Yields the sentences of objects; a bad row yields the word O, without tags."""
     document = -1
     last_document = None
     first: _Sentence | None = None
-    for number, value in read_rows(bad, flag, "jsonl"):
+    for number, value in rows:
         # A line without the key belongs to the document of the line before it.
         name = value.get("document", last_document)
         if "document" in value and (name != last_document or last_document is None):
@@ -302,9 +410,9 @@ def _read_json(
             last_document = name
         try:
             if word_key not in value and "text" in value:
-                sentence = _of_text(value, label_key or "entities", f"{bad.path}:{number}")
+                sentence = _of_text(value, label_key or "entities", bad.where(number))
             else:
-                sentence = _of_words(value, word_key, label_key or "ner_tags", label_names)
+                sentence = _of_words(value, word_key, label_key or "ner_tags")
             if not sentence.words:
                 continue
             # The first sentence decides about texts and labels for the whole file.
@@ -319,7 +427,7 @@ def _read_json(
         yield sentence._replace(lines=[number] * len(sentence.words), document=document)
 
 
-def _of_words(value: dict, word_key: str, tag_key: str, label_names: Sequence[str]) -> _Sentence:
+def _of_words(value: dict, word_key: str, tag_key: str) -> _Sentence:
     """Returns the sentence in an object with a list of words and, optionally, one of tags."""
     words = value.get(word_key)
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
@@ -334,21 +442,11 @@ def _of_words(value: dict, word_key: str, tag_key: str, label_names: Sequence[st
             f"{quoted(tag_key)} must be a list of {len(words)} tags, one for every word "
             "(--label_column)"
         )
-    names = []
     for tag in tags:
-        if isinstance(tag, str):
-            names.append(tag)
         # JSON has true and false, which Python counts as int.
-        elif type(tag) is not int:
+        if type(tag) not in (str, int) or (type(tag) is int and tag < 0):
             raise UserError(f"a tag must be a string, not {quoted(tag)}")
-        elif not 0 <= tag < len(label_names):
-            raise UserError(
-                f"the tag {tag} is a number without a name: give all names in their order, e.g. "
-                "--label_names=O,B-PER,I-PER"
-            )
-        else:
-            names.append(label_names[tag])
-    return _Sentence(words, names)
+    return _Sentence(words, tags)
 
 
 def _of_text(value: dict, label_key: str, where: str) -> _Sentence:
@@ -371,7 +469,7 @@ def _of_text(value: dict, label_key: str, where: str) -> _Sentence:
         raise UserError(f"{quoted(label_key)} must be a list of [start, end, label]")
     tags = [OUTSIDE] * len(spans)
     misfits = []
-    parsed = [_parse_entity(entity, text) for entity in entities]
+    parsed, is_converted = _parse_entities(entities, text, spans)
     for start, end, label in sorted(parsed):
         numbers = _overlapping(spans, start, end)
         if not numbers or spans[numbers[0]][0] != start or spans[numbers[-1]][1] != end:
@@ -388,7 +486,9 @@ def _of_text(value: dict, label_key: str, where: str) -> _Sentence:
             # IOB2: every entity starts with B.
             tags[number] = f"{prefix}-{label}"
             prefix = "I"
-    return _Sentence(words, tags, text=text, offsets=spans, misfits=misfits)
+    return _Sentence(
+        words, tags, text=text, offsets=spans, misfits=misfits, is_converted=is_converted
+    )
 
 
 def _overlapping(spans: list[tuple[int, int]], start: int, end: int) -> list[int]:
@@ -396,16 +496,43 @@ def _overlapping(spans: list[tuple[int, int]], start: int, end: int) -> list[int
     return [number for number, span in enumerate(spans) if span[0] < end and start < span[1]]
 
 
-def _parse_entity(entity: Any, text: str) -> tuple[int, int, str]:
+def _parse_entities(
+    entities: list, text: str, spans: list[tuple[int, int]]
+) -> tuple[list[tuple[int, int, str]], bool]:
+    """Returns (start, end, label) of the entities in characters, and whether they were converted.
+
+    If some do not fall on words while all do when positions count UTF-16 units, as editors do, or
+    bytes, they are taken for that.
+    """
+    starts = {start for start, _ in spans}
+    ends = {end for _, end in spans}
+    parsed = [_parse_entity(entity) for entity in entities]
+    for encoding in (None, "utf-16-le", "utf-8"):
+        converted = parsed
+        if encoding is not None:
+            converted = []
+            for start, end, label in parsed:
+                start = character_position(text, start, encoding)
+                end = character_position(text, end, encoding)
+                converted.append((start, end, label))
+        if all(start in starts and end in ends and start < end for start, end, _ in converted):
+            return converted, converted != parsed
+    for start, end, label in parsed:
+        if not 0 <= start < end <= len(text):
+            raise UserError(
+                f"the entity {quoted([start, end, label])} is not in its text, which has "
+                f"{len(text)} characters"
+            )
+    return parsed, False
+
+
+def _parse_entity(entity: Any) -> tuple[int, int, str]:
     """Returns (start, end, label) of an entity, a list of these or an object with these keys."""
     parts = entity
     if isinstance(entity, dict):
         parts = [entity.get("start"), entity.get("end"), entity.get("label")]
-    if not isinstance(parts, list) or list(map(type, parts)) != [int, int, str]:
+    is_entity = isinstance(parts, list) and list(map(type, parts)) == [int, int, str]
+    if not is_entity or not parts[2]:
         raise UserError(f"{quoted(parts)} is no entity: [start, end, label] is expected")
     start, end, label = parts
-    if not 0 <= start < end <= len(text) or not label:
-        raise UserError(
-            f"the entity {quoted(parts)} is not in its text, which has {len(text)} characters"
-        )
     return start, end, label

@@ -38,7 +38,7 @@ def run(options: TriviaQaOptions) -> None:
       UserError: as `convert`; or the output can't be written.
     """
     qa_file = files.check_readable(options.qa_file, "qa_file")
-    outputs.prepare_output_file(options.output_file, "output_file", {"qa_file": [qa_file]})
+    outputs.prepare_output_file(options.output_file, "output_file")
     contents, report = convert(qa_file, options.evidence_dir, options.max_tokens)
     json_files.write(options.output_file, contents)
     print(report)

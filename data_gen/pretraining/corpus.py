@@ -23,9 +23,9 @@ from data_gen.tokenization.tokenizer import Tokenizer
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
 _STARTS_BLANK = re.compile(rb"[ \t\r\f\v]*\n")
-# Portions of a small corpus are small, so that all workers have something to do. Portions of a large
-# one are as large as a worker's memory takes comfortably, because random next segments come from
-# the documents of the same portion.
+# Portions of a small corpus are small, so that all workers have something to do. Portions of a
+# large one are as large as a worker's memory takes comfortably, because random next segments come
+# from the documents of the same portion.
 _TARGET_PORTIONS = 64
 _SMALLEST_PORTION = 1 << 20
 _LARGEST_PORTION = 8 << 20
@@ -276,15 +276,15 @@ def find_other_documents(blocks: Sequence[Block], portion: Sequence[Block]) -> l
     """
     own_numbers = {block.number for block in portion}
     document = portion[0].last_document
-    others = []
+    other_blocks = []
     for step in range(1, len(blocks)):
         block = blocks[(portion[0].number + step) % len(blocks)]
         is_same = block.first_document == document and block.last_document == document
         if block.number not in own_numbers and not is_same:
-            others.append(block)
-            if len(others) == _BLOCKS_TO_DRAW_FROM:
+            other_blocks.append(block)
+            if len(other_blocks) == _BLOCKS_TO_DRAW_FROM:
                 break
-    return others
+    return other_blocks
 
 
 def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "error") -> Documents:

@@ -1,35 +1,35 @@
-"""A shuffle of more instances than fit into memory: a sort by random keys, on disk, by any number
-of processes.
+"""A shuffle of more instances than fit into memory: a sort by random keys on disk.
 
 Input: the instances of each portion of the corpus, as a *run*: a file of them sorted by random
 64-bit keys. The key space is cut into *buckets* small enough for memory; reading one bucket out of
 all runs and sorting it gives the next stretch of one uniformly random order of all instances. That
-order is cut into equal shards. Output: the *parts*, each what one bucket contributes to one shard.
-Nothing depends on which process does what, or when.
+order is cut into equal shards. Output: the *parts*, the instances of one bucket for one shard each.
+Nothing depends on the number of processes or on their speed.
 """
 
 import contextlib
 import dataclasses
+import functools
 import json
+import math
 import os
 from collections.abc import Iterable, Sequence
 
 import google_crc32c
 import numpy as np
 
-from bert_common import files, json_files
+from bert_common import files, json_files, locks
 from bert_common.errors import UserError
 
 # Bytes of rows in a bucket. A small job has small buckets, so that all workers have something to
 # do.
-_BUCKETS_AIMED_AT = 32
+_TARGET_BUCKETS = 32
 _SMALLEST_BUCKET = 2 << 20
 _LARGEST_BUCKET = 48 << 20
 
 
 def row_type(max_seq_length: int, vocab_size: int) -> np.dtype:
-    """An instance between the two halves of the job: its unmasked tokens, two lengths and the
-    label."""
+    """Returns the type of an instance in a run: its unmasked tokens, two lengths and the label."""
     token = np.uint16 if vocab_size <= 1 << 16 else np.uint32
     return np.dtype(
         [
@@ -42,13 +42,12 @@ def row_type(max_seq_length: int, vocab_size: int) -> np.dtype:
 
 
 def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts: dict) -> None:
-    """Writes `path`.rows, `path`.keys and, last, `path`.json, whose presence says that the run is
-    complete.
+    """Writes `path`.rows, `path`.keys and, last, `path`.json, which marks a complete run.
 
     Args:
       keys: uint64, sorted.
       batches: the rows, in the same order, some at a time.
-      facts: kept in the .json for `read_facts`.
+      facts: content of the .json, see `read_facts`.
     """
     checksum = 0
     temporary = {kind: files.unshared_name(f"{path}.{kind}") for kind in ("rows", "keys")}
@@ -63,9 +62,11 @@ def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts:
             file.write(keys.tobytes())
         for kind, name in temporary.items():
             os.replace(name, f"{path}.{kind}")
-        write_facts(
-            path, {**facts, "rows_bytes": size, "rows_crc32c": checksum, "instances": len(keys)}
-        )
+        complete_facts = dict(facts)
+        complete_facts["rows_bytes"] = size
+        complete_facts["rows_crc32c"] = checksum
+        complete_facts["instances"] = len(keys)
+        write_facts(path, complete_facts)
 
 
 def write_facts(path: str, facts: dict) -> None:
@@ -77,38 +78,39 @@ def write_facts(path: str, facts: dict) -> None:
 
 
 def read_facts(path: str) -> dict | None:
-    """The facts that `write_facts` wrote for this path; None where they are not there or are
-    damaged."""
+    """Returns the facts that `write_facts` wrote; None if they are missing or damaged."""
     with contextlib.suppress(UserError):
         return json_files.read_object(f"{path}.json") or None
     return None
 
 
 def read_complete_run(path: str) -> dict | None:
-    """The facts of a run that an earlier process left, or None unless all its bytes are there."""
+    """Returns the facts of a run that an earlier process left; None unless it is complete."""
     facts = read_facts(path)
     if facts is None:
         return None
-    checksum = 0
     try:
         with open(f"{path}.rows", "rb") as file:
-            while data := file.read(1 << 20):
+            checksum = 0
+            for data in iter(functools.partial(file.read, 1 << 20), b""):
                 checksum = google_crc32c.extend(checksum, data)
-        complete = (
-            os.path.getsize(f"{path}.rows") == facts["rows_bytes"]
-            and checksum == facts["rows_crc32c"]
-        )
-        return (
-            facts
-            if complete and os.path.getsize(f"{path}.keys") == 8 * facts["instances"]
-            else None
-        )
+            size = file.tell()
+        keys_size = os.path.getsize(f"{path}.keys")
     except FileNotFoundError:
         return None
+    has_all_rows = size == facts["rows_bytes"] and checksum == facts["rows_crc32c"]
+    if has_all_rows and keys_size == 8 * facts["instances"]:
+        return facts
+    return None
 
 
 def disk_errors(path: str) -> contextlib.AbstractContextManager[None]:
-    """Turns an `OSError` of writing a file into the `UserError` that says what to do."""
+    """Turns an `OSError` of writing a file into a `UserError` with the remedy.
+
+    Raises `UserError` if the work directory is no longer at its path.
+    """
+    # Forked workers share the lock of their parent.
+    locks.check_held()
     return files.user_error(
         f"can't write in {os.path.dirname(path) or '.'}: free some space, then give --resume"
     )
@@ -119,7 +121,7 @@ class ShardPart:
     """Instances of one bucket that go into one shard.
 
     Attributes:
-      number: place of the part in the shard.
+      number: number of the part in the shard.
       first, last: the instances [first, last) of the bucket, in its sorted order.
     """
 
@@ -131,22 +133,25 @@ class ShardPart:
 
 
 def choose_bucket_bits(runs: Sequence[str]) -> int:
-    """Binary logarithm of the number of buckets for the rows of these runs."""
+    """Returns the binary logarithm of the number of buckets for the rows of these runs."""
     rows_bytes = sum(os.path.getsize(f"{run}.rows") for run in runs)
-    size = min(max(rows_bytes // _BUCKETS_AIMED_AT, _SMALLEST_BUCKET), _LARGEST_BUCKET)
-    return max(-(-rows_bytes // size) - 1, 0).bit_length()
+    size = min(max(rows_bytes // _TARGET_BUCKETS, _SMALLEST_BUCKET), _LARGEST_BUCKET)
+    num_buckets = math.ceil(rows_bytes / size)
+    return max(num_buckets - 1, 0).bit_length()
 
 
 def plan_parts(runs: Sequence[str], bucket_bits: int, shards: int) -> list[list[ShardPart]]:
-    """The parts of each shard. Shards differ by one instance at most, the larger ones first."""
+    """Returns the parts of each shard.
+
+    Shards differ by one instance at most, the larger ones come first.
+    """
     counts = np.zeros(1 << bucket_bits, np.int64)
     for run in runs:
         keys = np.fromfile(f"{run}.keys", np.uint64)
-        buckets = (
-            (keys >> np.uint64(64 - bucket_bits)).astype(np.int64)
-            if bucket_bits
-            else np.zeros(len(keys), np.int64)
-        )
+        # A shift by all 64 bits is undefined.
+        buckets = np.zeros(len(keys), np.int64)
+        if bucket_bits:
+            buckets = (keys >> np.uint64(64 - bucket_bits)).astype(np.int64)
         counts += np.bincount(buckets, minlength=len(counts))
     ends = np.cumsum(counts)
     total = int(ends[-1])
@@ -159,7 +164,8 @@ def plan_parts(runs: Sequence[str], bucket_bits: int, shards: int) -> list[list[
             bucket_begin = int(ends[bucket] - counts[bucket])
             if bucket_begin >= end:
                 break
-            first, last = max(begin - bucket_begin, 0), min(end - bucket_begin, int(counts[bucket]))
+            first = max(begin - bucket_begin, 0)
+            last = min(end - bucket_begin, int(counts[bucket]))
             if first < last:
                 parts.append(ShardPart(shard, len(parts), bucket, first, last))
         plan.append(parts)
@@ -170,18 +176,19 @@ def plan_parts(runs: Sequence[str], bucket_bits: int, shards: int) -> list[list[
 def read_bucket(
     runs: Sequence[str], bucket: int, bucket_bits: int, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of a bucket and the order to read them in.
+    """Reads a bucket.
 
     Returns:
       (rows, order): rows[order] is sorted by key.
     """
     first = bucket << (64 - bucket_bits)
     last = first + (1 << (64 - bucket_bits)) - 1
-    keys, rows = [], []
+    keys = []
+    rows = []
     for run in runs:
         if not os.path.getsize(f"{run}.keys"):
             continue
-        # Mapped, because the search touches only a few of its pages.
+        # The search touches only a few pages of the mapped file.
         run_keys = np.memmap(f"{run}.keys", np.uint64, "r")
         begin = int(np.searchsorted(run_keys, np.uint64(first), side="left"))
         end = int(np.searchsorted(run_keys, np.uint64(last), side="right"))

@@ -116,9 +116,8 @@ def generate(options: PretrainingDataOptions) -> dict:
     for path in input_files:
         files.check_readable(path, "input_file")
     output_files, stats_file = options.output_files()
-    inputs = {"input_file": input_files, "vocab_file": [options.vocab_file]}
     for path in (*output_files, stats_file):
-        outputs.check_output_file(path, "output_file", inputs)
+        outputs.check_output_file(path, "output_file")
         if files.is_special(path):
             raise UserError(
                 f"--output_file: {path} is a device or a pipe: records are assembled in files"
@@ -256,8 +255,8 @@ def _make_runs(
             path = work.run_path(number)
             facts = external_shuffle.read_complete_run(path) if work.resumed else None
             if facts is None:
-                others = corpus.find_other_documents(text.blocks, blocks)
-                missing.append((number, blocks, others, path))
+                other_blocks = corpus.find_other_documents(text.blocks, blocks)
+                missing.append((number, blocks, other_blocks, path))
                 continue
             num_instances += facts["instances"]
             size = sum(block.end - block.start for block in blocks)

@@ -1,9 +1,8 @@
-"""Segment pairs for next sentence prediction, or full-length segments: which tokens go into which
-instance.
+"""Instances: segment pairs for next sentence prediction, or full-length segments.
 
 Input: the tokens of a portion of the corpus (`corpus.Documents`). Output: `SegmentPairs`. Nothing
 is copied: an instance is a handful of numbers that point into the tokens, until
-`SegmentPairs.input_ids` builds the sequences, some hundred at a time. The rules are those of
+`SegmentPairs.input_ids` builds the sequences, some hundred at a time. The rules come from
 `create_instances_from_document` and `truncate_seq_pair` of the original (paper, section 3.1 and
 appendix A.2).
 """
@@ -16,7 +15,7 @@ import numpy as np
 
 from data_gen.pretraining.corpus import Documents
 
-# Random numbers are drawn this many at a time: one by one they would cost more than all the rest.
+# Random numbers are drawn in blocks: one by one they would cost more than all the rest.
 _DRAWN_AT_ONCE = 1 << 14
 
 
@@ -26,8 +25,8 @@ class SegmentPairs:
 
     Attributes:
       a_start, a_length: segment A is ids[a_start:a_start + a_length].
-      b_start, b_length: segment B; length 0 where there is none.
-      random_next: 1 where B does not follow A.
+      b_start, b_length: segment B; length 0 if there is none.
+      random_next: 1 if B does not follow A.
     """
 
     a_start: np.ndarray
@@ -40,30 +39,31 @@ class SegmentPairs:
         return len(self.a_start)
 
     def take(self, index: np.ndarray | slice) -> "SegmentPairs":
-        """The instances with these numbers."""
+        """Returns the instances with these indices."""
         return SegmentPairs(
-            *(getattr(self, field.name)[index] for field in dataclasses.fields(self))
+            a_start=self.a_start[index],
+            a_length=self.a_length[index],
+            b_start=self.b_start[index],
+            b_length=self.b_length[index],
+            random_next=self.random_next[index],
         )
 
     @classmethod
     def concatenate(cls, parts: list["SegmentPairs"]) -> "SegmentPairs":
-        """All instances of all parts."""
-        return cls(
-            *(
-                np.concatenate([getattr(part, field.name) for part in parts])
-                for field in dataclasses.fields(cls)
-            )
-        )
+        """Returns the instances of all parts."""
+        arrays = {}
+        for field in dataclasses.fields(cls):
+            arrays[field.name] = np.concatenate([getattr(part, field.name) for part in parts])
+        return cls(**arrays)
 
     def length(self) -> np.ndarray:
-        """[B], number of real tokens, [CLS] and [SEP] included."""
+        """Returns [B], the numbers of real tokens, [CLS] and [SEP] included."""
         return self.a_length + self.b_length + np.where(self.b_length > 0, 3, 2)
 
     def input_ids(
         self, ids: np.ndarray, max_seq_length: int, cls_id: int, sep_id: int
     ) -> np.ndarray:
-        """[CLS] A [SEP] B [SEP] and zeros, or [CLS] A [SEP] and zeros; [B, S], of the type of
-        `ids`.
+        """Returns [CLS] A [SEP] B [SEP], or [CLS] A [SEP], and zeros: [B, S], of the type of `ids`.
 
         Args:
           ids: integers [T], the tokens of the portion.
@@ -89,13 +89,12 @@ class SegmentPairs:
 
 def segment_pairs(
     documents: Documents,
-    own: int,
+    num_own: int,
     max_seq_length: int,
     short_seq_prob: float,
     rng: np.random.Generator,
 ) -> SegmentPairs:
-    """One pass over documents: sentence-aligned pairs (A, B) of at most max_seq_length - 3 tokens
-    together.
+    """Makes sentence-aligned pairs (A, B) of at most max_seq_length - 3 tokens in one pass.
 
     Consecutive sentences are taken until they fill the target length. A is a random number of them,
     at least one; B is the rest or, half of the time and whenever there is no rest, sentences from a
@@ -103,28 +102,30 @@ def segment_pairs(
     document: max_seq_length - 3 or, with `short_seq_prob`, anything from 2 to that.
 
     Args:
-      documents: tokens; those from number `own` on are only drawn from for random segments.
-      own: number of documents that instances are made of.
+      documents: tokens; those from number `num_own` on are only drawn from for random segments.
+      num_own: number of documents that instances are made of.
       max_seq_length: S, at least 5.
       short_seq_prob: share of documents (and passes) with a shorter target.
 
     Returns:
-      The instances, in the order of the documents. Where all documents are one and the same, random
-      segments come from another place in it.
+      The instances, in the order of the documents. If all documents are one and the same, random
+      segments come from another part of it.
     """
     longest = max_seq_length - 3
-    draw = itertools.chain.from_iterable(
-        iter(lambda: rng.random(_DRAWN_AT_ONCE).tolist(), None)
-    ).__next__
+    blocks = iter(lambda: rng.random(_DRAWN_AT_ONCE).tolist(), None)
+    draw = itertools.chain.from_iterable(blocks).__next__
     tokens_before = documents.sentence_offsets.tolist()
     offsets = documents.document_offsets.tolist()
     names = documents.document_ids.tolist()
     count = documents.size
     alone = len(set(names)) < 2
     rows: list[tuple[int, int, int, int, bool]] = []
-    for document in range(own):
-        sentence, end = offsets[document], offsets[document + 1]
-        target = longest if draw() >= short_seq_prob else 2 + int(draw() * (longest - 1))
+    for document in range(num_own):
+        sentence = offsets[document]
+        end = offsets[document + 1]
+        target = longest
+        if draw() < short_seq_prob:
+            target = 2 + int(draw() * (longest - 1))
         name = names[document]
         while sentence < end:
             start = tokens_before[sentence]
@@ -137,11 +138,11 @@ def segment_pairs(
                 other = int(draw() * count)
                 while not alone and names[other] == name:
                     other = int(draw() * count)
-                first, last = offsets[other], offsets[other + 1]
+                first = offsets[other]
+                last = offsets[other + 1]
                 begin = first + int(draw() * (last - first))
-                b_end = bisect_left(
-                    tokens_before, tokens_before[begin] + target - (middle - start), begin + 1, last
-                )
+                b_target = target - (middle - start)
+                b_end = bisect_left(tokens_before, tokens_before[begin] + b_target, begin + 1, last)
                 rows.append((start, middle, tokens_before[begin], tokens_before[b_end], True))
                 sentence = a_end
             else:
@@ -152,12 +153,15 @@ def segment_pairs(
 
 
 def _truncate(bounds: np.ndarray, longest: int, rng: np.random.Generator) -> SegmentPairs:
-    """Shortens pairs to `longest` tokens: always the longer segment (B if equal), by a token at its
-    front or back."""
+    """Shortens pairs to `longest` tokens.
+
+    Tokens are removed one by one from the longer segment (B if equal), at its front or back.
+    """
     a_start, a_end, b_start, b_end, random_next = bounds
-    a_length, b_length = a_end - a_start, b_end - b_start
+    a_length = a_end - a_start
+    b_length = b_end - b_start
     excess = np.maximum(a_length + b_length - longest, 0)
-    # First the longer one down to the other, then both in turn.
+    # The longer segment shrinks to the length of the other one, then both shrink in turn.
     to_equal = np.minimum(excess, np.abs(a_length - b_length))
     in_turn = excess - to_equal
     from_a = np.where(a_length > b_length, to_equal, 0) + in_turn // 2
@@ -173,28 +177,33 @@ def _truncate(bounds: np.ndarray, longest: int, rng: np.random.Generator) -> Seg
 
 def full_length_segments(
     documents: Documents,
-    own: int,
+    num_own: int,
     max_seq_length: int,
     short_seq_prob: float,
     rng: np.random.Generator,
 ) -> SegmentPairs:
-    """One pass over documents: single segments of max_seq_length - 2 consecutive tokens, whatever
-    the sentences.
+    """Makes single segments of max_seq_length - 2 consecutive tokens in one pass.
 
-    The segments of a document cover all of it. Their phase is random, so that several passes cut
-    differently; the first and the last overlap their neighbours instead of being short. Only a
-    document shorter than the target makes a short one. The target is drawn once per document:
+    Sentences play no part. The segments of a document cover all of it. Their phase is random, so
+    that several passes cut differently; the first and the last overlap their neighbors instead of
+    being short. Only a document shorter than the target makes a short segment. The target is drawn
+    once per document:
     max_seq_length - 2 or, with `short_seq_prob`, anything from 2.
 
     Args and result as for `segment_pairs`; `b_length` and `random_next` are 0.
     """
     longest = max_seq_length - 2
     bounds = documents.sentence_offsets[documents.document_offsets]
-    starts, lengths = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    target = np.where(rng.random(own) < short_seq_prob, rng.integers(2, longest + 1, own), longest)
-    phase = (rng.random(own) * target).astype(np.int64)
-    for document in range(own):
-        begin, end, length = bounds[document], bounds[document + 1], target[document]
+    starts = [np.empty(0, np.int64)]
+    lengths = [np.empty(0, np.int64)]
+    target = np.where(
+        rng.random(num_own) < short_seq_prob, rng.integers(2, longest + 1, num_own), longest
+    )
+    phase = (rng.random(num_own) * target).astype(np.int64)
+    for document in range(num_own):
+        begin = bounds[document]
+        end = bounds[document + 1]
+        length = target[document]
         if end - begin <= length:
             start = np.array([begin])
         else:

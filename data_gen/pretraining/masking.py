@@ -1,4 +1,4 @@
-"""Masked language model: which tokens are hidden, and by what. Thousands of sequences at a time.
+"""Masked language model: which tokens are hidden, and by what; thousands of sequences at a time.
 
 The rules are those of `create_masked_lm_predictions` of the original (paper, section 3.1, "Task
 #1"; whole-word masking came in 2019). Input: unmasked sequences. Output: `Masked`, which
@@ -12,14 +12,13 @@ import numpy as np
 
 from bert_common.errors import UserError
 
-# Of the paper, as percentages.
+# Percentages of the paper: [MASK], a random token, the same token.
 DEFAULT_RATIOS = "80,10,10"
 
 
 @dataclasses.dataclass(frozen=True)
 class MaskingRatios:
-    """Masking ratios: the probabilities of each replacement of a token that is to be predicted;
-    they add up to 1."""
+    """Probabilities of each replacement of a token that is to be predicted; they add up to 1."""
 
     mask: float = 0.8
     random: float = 0.1
@@ -33,13 +32,18 @@ class MaskingRatios:
           UserError: not three numbers, a negative one, or they do not add up to 100.
         """
         try:
-            mask, random, same = (float(part) for part in text.split(","))
+            percentages = list(map(float, text.split(",")))
         except ValueError:
+            percentages = []
+        if len(percentages) != 3:
             raise UserError(
-                f"--masking={text}: three percentages are expected (mask,random,same), e.g. 80,10,10"
-            ) from None
-        # Not the other way round: a comparison with NaN is never true.
-        if not (min(mask, random, same) >= 0 and abs(mask + random + same - 100) <= 1e-6):
+                f"--masking={text}: three percentages are expected (mask,random,same), e.g. "
+                "80,10,10"
+            )
+        mask, random, same = percentages
+        # NaN must be refused, too: no comparison with it is true.
+        is_valid = min(percentages) >= 0 and abs(sum(percentages) - 100) <= 1e-6
+        if not is_valid:
             raise UserError(
                 f"--masking={text}: the three percentages (mask,random,same) must add up to 100"
             )
@@ -52,11 +56,11 @@ class Masking:
 
     Attributes:
       max_predictions_per_seq: P.
-      masked_lm_prob: share of the tokens, [CLS] and [SEP] counted, that are predicted; float64 [B]
-        for one a sequence.
-      vocab_size: random tokens are below it.
-      is_continuation: bool [vocab_size], tokens that start with "##"; None where single tokens are
-        masked, not words.
+      masked_lm_prob: share of the tokens, [CLS] and [SEP] included, that are predicted; float64 [B]
+        for a share per sequence.
+      vocab_size: exclusive bound of random tokens.
+      is_continuation: bool [vocab_size], tokens that start with "##"; None to mask single tokens
+        instead of words.
     """
 
     max_predictions_per_seq: int
@@ -90,42 +94,41 @@ class Masked:
 def predictions_of(
     length: np.ndarray, masked_lm_prob: float | np.ndarray, max_predictions_per_seq: int
 ) -> np.ndarray:
-    """The number of tokens to predict in sequences of these lengths, [B]: int64 [B], where there
-    are as many."""
+    """Returns the number of tokens to predict in sequences of these lengths, int64 [B].
+
+    It is an upper bound, as short sequences may have fewer candidates.
+    """
     # numpy rounds halves to even, as Python does.
-    return np.minimum(
-        np.maximum(np.rint(length * masked_lm_prob).astype(np.int64), 1), max_predictions_per_seq
-    )
+    rounded = np.rint(length * masked_lm_prob).astype(np.int64)
+    return np.minimum(np.maximum(rounded, 1), max_predictions_per_seq)
 
 
 class Draws:
-    """The random numbers that masking needs, from one generator for all sequences: what data
-    generation takes."""
+    """Random numbers for masking, from one generator for all sequences: for data generation."""
 
     def __init__(self, rng: np.random.Generator):
         self._rng = rng
 
     def integers(self, shape: tuple[int, int], kind: type) -> np.ndarray:
-        """Any unsigned integers of the type `kind`, [B, n]."""
+        """Returns unsigned integers of the type `kind`, [B, n]."""
         return self._rng.integers(0, np.iinfo(kind).max, shape, dtype=kind, endpoint=True)
 
     def uniform(self, used: np.ndarray) -> np.ndarray:
-        """float64 from 0 to 1 for each place that is True, bool [B, P]."""
+        """Returns a float64 from 0 to 1 for each used prediction; `used` is bool [B, P]."""
         return self._rng.random(int(used.sum()))
 
-    def tokens(self, used: np.ndarray, chosen: np.ndarray, vocab_size: int) -> np.ndarray:
-        """Token ids for those of the used places that are chosen, bool [number used]."""
-        return self._rng.integers(0, vocab_size, int(chosen.sum()))
+    def tokens(self, used: np.ndarray, is_random: np.ndarray, vocab_size: int) -> np.ndarray:
+        """Returns token ids for the used predictions in `is_random`, bool [number used]."""
+        return self._rng.integers(0, vocab_size, int(is_random.sum()))
 
 
 class KeyedDraws:
-    """`Draws` where the numbers of a sequence depend on its key alone: whichever others are masked
-    beside it.
+    """`Draws` in which the numbers of a sequence depend on its key alone, not on its batch.
 
     Each sequence has the first numbers of its own counter-based generator (Philox 4x64).
 
     Args:
-      passes, keys: uint64 [B], which pass over the data it is, and which sequence.
+      passes, keys: uint64 [B], numbers of the pass over the data, and keys of the sequences.
       width: S.
       max_predictions: P.
     """
@@ -134,24 +137,26 @@ class KeyedDraws:
         self, seed: int, passes: np.ndarray, keys: np.ndarray, width: int, max_predictions: int
     ):
         first = np.uint64(seed % 2**32) << np.uint64(32) | passes & np.uint64(0xFFFFFFFF)
-        words = width + 2 * max_predictions
-        self._words = np.array(
-            [np.random.Philox(key=key).random_raw(words) for key in zip(first, keys, strict=True)],
-            np.uint64,
-        ).reshape(len(keys), words)
-        self._width, self._predictions = width, max_predictions
+        # A word for each token's order, and two for each prediction: its kind and its random token.
+        num_words = width + 2 * max_predictions
+        self._words = np.empty((len(keys), num_words), np.uint64)
+        for row, key in enumerate(zip(first, keys, strict=True)):
+            self._words[row] = np.random.Philox(key=key).random_raw(num_words)
+        self._width = width
+        self._max_predictions = max_predictions
 
     def integers(self, shape: tuple[int, int], kind: type) -> np.ndarray:
         return (self._words[:, : shape[1]] >> np.uint64(64 - np.iinfo(kind).bits)).astype(kind)
 
     def uniform(self, used: np.ndarray) -> np.ndarray:
-        words = self._words[:, self._width : self._width + self._predictions][used]
+        begin = self._width
+        words = self._words[:, begin : begin + self._max_predictions][used]
         return (words >> np.uint64(11)) * 2.0**-53
 
-    def tokens(self, used: np.ndarray, chosen: np.ndarray, vocab_size: int) -> np.ndarray:
-        return (
-            self._words[:, self._width + self._predictions :][used][chosen] % np.uint64(vocab_size)
-        ).astype(np.int64)
+    def tokens(self, used: np.ndarray, is_random: np.ndarray, vocab_size: int) -> np.ndarray:
+        begin = self._width + self._max_predictions
+        words = self._words[:, begin:][used][is_random]
+        return (words % np.uint64(vocab_size)).astype(np.int64)
 
 
 def mask(
@@ -160,67 +165,69 @@ def mask(
     second_sep: np.ndarray,
     masking: Masking,
     draws: Draws | KeyedDraws,
-    most: np.ndarray | None = None,
+    limits: np.ndarray | None = None,
 ) -> Masked:
-    """Chooses min(P, max(1, round(length * masked_lm_prob))) tokens of each sequence and hides
-    them.
+    """Hides min(P, max(1, round(length * masked_lm_prob))) tokens of each sequence.
 
     Args:
       input_ids: int32 [B, S]: [CLS] A [SEP] B [SEP], then zeros.
       length: [B], number of real tokens.
-      second_sep: [B], position of the [SEP] after A (length - 1 where there is no B).
-      most: int [B], predictions of each sequence at most; None for P.
+      second_sep: [B], position of the [SEP] after A (length - 1 if there is no B).
+      limits: int [B], maximum number of predictions of each sequence; None for P.
     """
     batch, width = input_ids.shape
     column = np.arange(width, dtype=np.uint16)
     candidate = column < (length - 1).astype(np.uint16)[:, None]
     candidate[:, 0] = False
     candidate[np.arange(batch), second_sep] = False
+    max_predictions = masking.max_predictions_per_seq
     goal = np.minimum(
-        predictions_of(length, masking.masked_lm_prob, masking.max_predictions_per_seq),
+        predictions_of(length, masking.masked_lm_prob, max_predictions),
         candidate.sum(1, dtype=np.int64),
     )
-    if most is not None:
-        goal = np.minimum(goal, most)
+    if limits is not None:
+        goal = np.minimum(goal, limits)
     if masking.is_continuation is None:
-        # All candidates are equally probable; in the order of the text.
-        chosen, count = (
-            _columns(_random_order(candidate, draws), masking.max_predictions_per_seq),
-            goal,
-        )
-        chosen[np.arange(masking.max_predictions_per_seq) >= goal[:, None]] = width
-        chosen.sort(axis=1)
+        # All candidates are equally probable. Sorting puts the first `goal` of them into the order
+        # of the text.
+        count = goal
+        columns = _columns(_random_order(candidate, draws), max_predictions)
+        columns[np.arange(max_predictions) >= goal[:, None]] = width
+        columns.sort(axis=1)
     else:
         starts = candidate & ~masking.is_continuation.take(input_ids)
-        chosen, count = _choose_words(
-            candidate, starts, goal, masking.max_predictions_per_seq, draws
-        )
+        columns, count = _choose_words(candidate, starts, goal, max_predictions, draws)
     rows = np.arange(batch)[:, None]
-    used = np.arange(masking.max_predictions_per_seq) < count[:, None]
-    positions = np.where(used, chosen, 0).astype(np.int32)
+    used = np.arange(max_predictions) < count[:, None]
+    positions = np.where(used, columns, 0).astype(np.int32)
     labels = np.where(used, input_ids[rows, positions], 0)
-    at = np.nonzero(used)
-    label = labels[at]
+    used_rows, used_columns = np.nonzero(used)
+    label = labels[used_rows, used_columns]
     draw = draws.uniform(used)
-    shown = np.where(draw < masking.ratios.mask, masking.mask_id, label)
-    by_random = (draw >= masking.ratios.mask) & (draw < masking.ratios.mask + masking.ratios.random)
-    shown[by_random] = draws.tokens(used, by_random, masking.vocab_size)
-    out = input_ids.copy()
-    out[at[0], positions[at]] = shown
-    is_mask, same = shown == masking.mask_id, shown == label
-    kinds = {"mask": int(is_mask.sum()), "same": int((same & ~is_mask).sum())}
-    kinds["random"] = len(shown) - kinds["mask"] - kinds["same"]
-    return Masked(out, positions, labels, count, kinds)
+    ratios = masking.ratios
+    replacements = np.where(draw < ratios.mask, masking.mask_id, label)
+    is_random = (draw >= ratios.mask) & (draw < ratios.mask + ratios.random)
+    replacements[is_random] = draws.tokens(used, is_random, masking.vocab_size)
+    masked_ids = input_ids.copy()
+    masked_ids[used_rows, positions[used_rows, used_columns]] = replacements
+    # A random token may happen to be [MASK] or the original: the counts are what a reader sees.
+    is_mask = replacements == masking.mask_id
+    is_same = (replacements == label) & ~is_mask
+    kinds = {"mask": int(is_mask.sum()), "same": int(is_same.sum())}
+    kinds["random"] = len(replacements) - kinds["mask"] - kinds["same"]
+    return Masked(masked_ids, positions, labels, count, kinds)
 
 
 def _choose_words(
     candidate: np.ndarray,
     starts: np.ndarray,
     goal: np.ndarray,
-    most: int,
+    max_predictions: int,
     draws: Draws | KeyedDraws,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Whole words in random order, leaving out those that do not fit into what is left of `goal`.
+    """Chooses whole words in random order, except those that exceed the rest of `goal`.
+
+    Returns columns, sorted, [B, max_predictions], and the number of valid ones in each row.
 
     As in the original a word is a token and the "##" tokens after it. A "##" token that truncation
     left at the front of B therefore counts with the last word of A.
@@ -231,51 +238,56 @@ def _choose_words(
     starts[np.arange(batch), candidate.argmax(1)] = candidate.any(1)
     word = np.cumsum(starts, axis=1) - 1
     words = word[:, -1] + 1
-    most_words = int(words.max(initial=0))
-    flat = (np.arange(batch)[:, None] * most_words + word)[candidate]
-    size = np.bincount(flat, minlength=batch * most_words).reshape(batch, most_words)
-    order = _random_order(np.arange(most_words) < words[:, None], draws)
-    taken = np.zeros((batch, most_words), bool)
-    left = goal.copy()
+    max_words = int(words.max(initial=0))
+    flat = (np.arange(batch)[:, None] * max_words + word)[candidate]
+    size = np.bincount(flat, minlength=batch * max_words).reshape(batch, max_words)
+    order = _random_order(np.arange(max_words) < words[:, None], draws)
+    is_chosen = np.zeros((batch, max_words), bool)
+    rest = goal.copy()
+    # The rows take turns: each considers its next word, until its goal is reached.
     active = np.arange(batch)
-    for rank in range(most_words):
-        active = active[(left[active] > 0) & (rank < words[active])]
+    for rank in range(max_words):
+        active = active[(rest[active] > 0) & (rank < words[active])]
         if not len(active):
             break
         which = order[active, rank]
-        fits = size[active, which] <= left[active]
-        taken[active[fits], which[fits]] = True
-        left[active[fits]] -= size[active[fits], which[fits]]
-    hidden = candidate & taken[np.arange(batch)[:, None], np.maximum(word, 0)]
-    chosen = np.where(hidden, np.arange(width), width)
-    chosen.sort(axis=1)
-    return _columns(chosen, most), goal - left
+        fits = size[active, which] <= rest[active]
+        is_chosen[active[fits], which[fits]] = True
+        rest[active[fits]] -= size[active[fits], which[fits]]
+    hidden = candidate & is_chosen[np.arange(batch)[:, None], np.maximum(word, 0)]
+    columns = np.where(hidden, np.arange(width), width)
+    columns.sort(axis=1)
+    return _columns(columns, max_predictions), goal - rest
 
 
 def _columns(values: np.ndarray, count: int) -> np.ndarray:
-    """The first `count` columns of [B, n], filled up with zeros where there are fewer."""
-    return (
-        values[:, :count]
-        if values.shape[1] >= count
-        else np.pad(values, ((0, 0), (0, count - values.shape[1])))
-    )
+    """Returns the first `count` columns of [B, n]; missing ones are zero."""
+    missing = count - values.shape[1]
+    if missing <= 0:
+        return values[:, :count]
+    return np.pad(values, ((0, 0), (0, missing)))
 
 
 def _random_order(valid: np.ndarray, draws: Draws | KeyedDraws) -> np.ndarray:
-    """The columns of each row of `valid`, [B, n], in random order, those that are not valid last;
-    int32 [B, n].
+    """Returns the columns of each row in random order, the invalid ones last; int32 [B, n].
 
-    They are sorted by random numbers whose last digits are the column: that needs no indirect sort.
-    Up to 1024 columns 32 bits are enough, which leaves 21 for chance; that two of them are equal
-    where it matters is next to impossible.
+    They are sorted by random numbers whose last digits are the column, which needs no indirect
+    sort. For up to 1024 columns 32 bits are enough: they leave 21 random bits, so that equal ones
+    practically never matter.
+
+    Args:
+      valid: bool [B, n].
     """
-    kind = np.uint32 if valid.shape[1] <= 1024 else np.uint64
-    digits = kind((1 << max(valid.shape[1] - 1, 1).bit_length()) - 1)
-    largest = np.iinfo(kind).max
+    num_columns = valid.shape[1]
+    kind = np.uint32 if num_columns <= 1024 else np.uint64
+    column_bits = max(num_columns - 1, 1).bit_length()
+    digits = kind((1 << column_bits) - 1)
+    # The highest bit marks invalid columns.
+    highest_bit = np.iinfo(kind).max // 2 + 1
+    random_bits = np.iinfo(kind).max // 2 & ~digits
     key = draws.integers(valid.shape, kind)
-    # The highest bit is kept for those that are not valid.
-    key &= largest // 2 & ~digits
-    key |= np.arange(valid.shape[1], dtype=kind)
-    key[~valid] |= largest // 2 + 1
+    key &= random_bits
+    key |= np.arange(num_columns, dtype=kind)
+    key[~valid] |= highest_bit
     key.sort(axis=1)
     return (key & digits).astype(np.int32)

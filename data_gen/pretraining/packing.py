@@ -1,11 +1,13 @@
-"""Packing: several sequences in one row, so that next to nothing of what is computed is padding.
+"""Packing: several sequences in one row, so that almost no computation is spent on padding.
 
 Longest-pack-first on the histogram of the lengths (Krell et al. 2021, arXiv 2107.02027): lengths
-are taken from the longest to the shortest, and each goes where the least space remains. Input:
-sequences and their lengths. Output: which share a row, where in it each begins, and the features of
-the rows.
+are placed from the longest to the shortest, each where the least space remains.
+
+Input: sequences and their lengths. Output: the row of each sequence, its offset, and the features
+of the rows.
 """
 
+import collections
 import dataclasses
 from collections.abc import Mapping
 
@@ -17,12 +19,13 @@ from data_gen.pretraining.schema import Schema
 
 @dataclasses.dataclass(frozen=True)
 class Packs:
-    """The row of each sequence.
+    """Places of sequences in rows.
 
     Attributes:
-      row: int64 [B], the row that a sequence is in.
-      number: int64 [B], which sequence of its row it is, from 0.
+      row: int64 [B], the row of a sequence.
+      number: int64 [B], its number in the row, from 0.
       offset: int64 [B], the position of its first token in the row.
+      rows: number of rows.
     """
 
     row: np.ndarray
@@ -34,11 +37,11 @@ class Packs:
 def space_needed(
     length: np.ndarray, predictions: np.ndarray, capacity: int, max_predictions: int
 ) -> np.ndarray:
-    """Tokens of a row that are reserved for a sequence, int64 [B]: its own, and more where it has
-    many predictions.
+    """Returns the tokens of a row that are reserved for a sequence, int64 [B].
 
-    So the predictions of a row never exceed those of an unpacked sequence, and the masked-LM head,
-    a large part of the work of a small model, computes next to nothing for unused ones.
+    They are its own tokens, and more if it has many predictions: the predictions of a row then
+    never exceed those of an unpacked sequence, and the masked-LM head, a large part of the work of
+    a small model, computes few unused ones.
 
     Args:
       length: int [B], tokens.
@@ -46,136 +49,161 @@ def space_needed(
       capacity: tokens of a row.
       max_predictions: predictions of a row.
     """
-    return np.maximum(length, -(-predictions * capacity // max_predictions)).astype(np.int64)
+    # The double negation rounds up.
+    for_predictions = -(-predictions * capacity // max_predictions)
+    return np.maximum(length, for_predictions).astype(np.int64)
 
 
 def pack(
-    length: np.ndarray, space: np.ndarray, capacity: int, most: int, rng: np.random.Generator
+    length: np.ndarray,
+    space: np.ndarray,
+    capacity: int,
+    max_sequences: int,
+    rng: np.random.Generator,
 ) -> Packs:
     """Distributes sequences over rows, rows and the sequences in them in random order.
 
     Args:
       length: int [B], tokens of each.
-      space: int [B], what is reserved for each: from its length to `capacity`.
+      space: int [B], reserved tokens for each: from its length to `capacity`.
       capacity: tokens that fit into a row.
-      most: sequences of a row at most.
+      max_sequences: maximum number of sequences of a row.
     """
+    # Sequences of one size are beside each other, in random order.
     order = rng.permutation(len(space))
-    order = order[
-        np.argsort(space[order], kind="stable")
-    ]  # Sequences of one size lie together, in random order.
-    taken = np.searchsorted(space[order], np.arange(capacity + 2))
+    order = order[np.argsort(space[order], kind="stable")]
+    next_of_size = np.searchsorted(space[order], np.arange(capacity + 2))
     row = np.empty(len(space), np.int64)
     rows = 0
-    for copies, sizes in longest_pack_first(
-        np.bincount(space, minlength=capacity + 1), capacity, most
-    ):
+    histogram = np.bincount(space, minlength=capacity + 1)
+    for copies, sizes in longest_pack_first(histogram, capacity, max_sequences):
         for size in sizes:
-            row[order[taken[size] : taken[size] + copies]] = rows + np.arange(copies)
-            taken[size] += copies
+            first = next_of_size[size]
+            row[order[first : first + copies]] = rows + np.arange(copies)
+            next_of_size[size] += copies
         rows += copies
     row = rng.permutation(rows)[row]
-    # Sequences row by row; within a row in random order.
+    # Order the sequences row by row, in random order within a row.
     order = rng.permutation(len(space))
     order = order[np.argsort(row[order], kind="stable")]
     first = np.searchsorted(row[order], np.arange(rows))  # [rows], the first sequence of each row
     before = np.cumsum(length[order]) - length[order]
-    number, offset = np.empty_like(row), np.empty_like(row)
+    number = np.empty_like(row)
+    offset = np.empty_like(row)
     number[order] = np.arange(len(order)) - first[row[order]]
     offset[order] = before - before[first[row[order]]]
     return Packs(row, number, offset, rows)
 
 
 def longest_pack_first(
-    histogram: np.ndarray, capacity: int, most: int
+    histogram: np.ndarray, capacity: int, max_sequences: int
 ) -> list[tuple[int, tuple[int, ...]]]:
-    """The packs by the lengths in them.
+    """Returns the packs by the lengths in them.
 
     Args:
-      histogram: int [capacity + 1], number of sequences of each length; of length 0 there are none.
+      histogram: int [capacity + 1], number of sequences of each length; length 0 does not occur.
       capacity: tokens that fit into a row.
-      most: sequences of a row at most.
+      max_sequences: maximum number of sequences of a row.
 
     Returns:
       (number of rows, the lengths in each of them), in a fixed order.
     """
     full: list[tuple[int, tuple[int, ...]]] = []
-    open_packs: dict[int, list[tuple[int, tuple[int, ...]]]] = {}  # by the space that is left
+    # Remaining space → the packs that have it.
+    open_packs: dict[int, list[tuple[int, tuple[int, ...]]]] = collections.defaultdict(list)
     for length in range(capacity, 0, -1):
         missing = int(histogram[length])
-        left = length
+        space = length
         while missing:
-            while left <= capacity and not open_packs.get(left):
-                left += 1
-            copies, lengths = open_packs[left].pop() if left <= capacity else (missing, ())
-            space = left if left <= capacity else capacity
-            # As often as it fits; less often where so many are not there.
-            repeat = min(space // length, most - len(lengths), missing)
+            # Take the pack with the least space that is enough, or begin a new one.
+            while space < capacity and not open_packs.get(space):
+                space += 1
+            copies = missing
+            lengths: tuple[int, ...] = ()
+            if open_packs.get(space):
+                copies, lengths = open_packs[space].pop()
+            # Put the length into the pack as often as it fits and occurs.
+            repeat = min(space // length, max_sequences - len(lengths), missing)
             used = min(copies, missing // repeat)
             if lengths and used < copies:
-                open_packs[left].append((copies - used, lengths))
-            lengths = (*lengths, *[length] * repeat)
-            free = capacity - sum(lengths)
-            (open_packs.setdefault(free, []) if free and len(lengths) < most else full).append(
-                (used, lengths)
-            )
+                open_packs[space].append((copies - used, lengths))
+            lengths += (length,) * repeat
+            remaining = capacity - sum(lengths)
+            if remaining and len(lengths) < max_sequences:
+                open_packs[remaining].append((used, lengths))
+            else:
+                full.append((used, lengths))
             missing -= used * repeat
-    return full + [pack for left in sorted(open_packs) for pack in open_packs[left]]
+    for space in sorted(open_packs):
+        full += open_packs[space]
+    return full
 
 
 def put_in_rows(
     sequences: Mapping[str, np.ndarray], length: np.ndarray, packs: Packs, schema: Schema
 ) -> dict[str, np.ndarray]:
-    """Sequences → the features of packed records.
+    """Returns the features of packed records.
 
     Args:
-      sequences: features of B sequences as unpacked records have them, each [B, n]; those of masks
-        may be missing.
+      sequences: features of B sequences as in unpacked records, each [B, n]; masks may be missing.
       length: int [B], tokens of each.
-      packs: where each belongs; rows from 0 without gaps.
+      packs: place of each; rows from 0 without gaps.
 
     Returns:
       name → [rows, length of the feature], whole numbers but for the weights.
     """
-    width, most = schema.max_seq_length, schema.max_sequences_per_row
-    real = np.arange(sequences["input_ids"].shape[1]) < length[:, None]
-    at = (packs.row * width + packs.offset)[:, None] + np.arange(
-        real.shape[1]
-    )  # [B, S], in all rows laid end to end
-    at = at[real]
+    width = schema.max_seq_length
+    max_sequences = schema.max_sequences_per_row
+    is_real = np.arange(sequences["input_ids"].shape[1]) < length[:, None]
+    # [B, S]: position of each token in all rows laid end to end.
+    token_slots = (packs.row * width + packs.offset)[:, None] + np.arange(is_real.shape[1])
+    token_slots = token_slots[is_real]
 
     def spread(
-        values: np.ndarray, where: np.ndarray, size: int, dtype: DTypeLike = np.int64
+        values: np.ndarray, slots: np.ndarray, size: int, dtype: DTypeLike = np.int64
     ) -> np.ndarray:
-        out: np.ndarray = np.zeros(packs.rows * size, dtype)
-        out[where] = values
-        return out.reshape(packs.rows, size)
+        flat: np.ndarray = np.zeros(packs.rows * size, dtype)
+        flat[slots] = values
+        return flat.reshape(packs.rows, size)
 
-    place = packs.row * most + packs.number
+    sequence_slots = packs.row * max_sequences + packs.number
+    sequence_weights = np.ones(len(length), np.float32)
+    next_sentence_labels = sequences["next_sentence_labels"][:, 0]
     rows = {
-        "input_ids": spread(sequences["input_ids"][real], at, width),
-        "input_mask": spread(np.repeat(packs.number + 1, length), at, width),
-        "segment_ids": spread(sequences["segment_ids"][real], at, width),
-        "next_sentence_positions": spread(packs.offset, place, most),
-        "next_sentence_labels": spread(sequences["next_sentence_labels"][:, 0], place, most),
-        "next_sentence_weights": spread(np.ones(len(length), np.float32), place, most, np.float32),
+        "input_ids": spread(sequences["input_ids"][is_real], token_slots, width),
+        "input_mask": spread(np.repeat(packs.number + 1, length), token_slots, width),
+        "segment_ids": spread(sequences["segment_ids"][is_real], token_slots, width),
+        "next_sentence_positions": spread(packs.offset, sequence_slots, max_sequences),
+        "next_sentence_labels": spread(next_sentence_labels, sequence_slots, max_sequences),
+        "next_sentence_weights": spread(
+            sequence_weights, sequence_slots, max_sequences, np.float32
+        ),
     }
     if not schema.has_masks:
         return rows
+    max_predictions = schema.max_predictions_per_seq
     used = sequences["masked_lm_weights"] > 0
+    slots = _prediction_slots(used, packs, max_predictions)
+    positions = (sequences["masked_lm_positions"] + packs.offset[:, None])[used]
+    weights = np.ones(len(slots), np.float32)
+    rows["masked_lm_positions"] = spread(positions, slots, max_predictions)
+    rows["masked_lm_ids"] = spread(sequences["masked_lm_ids"][used], slots, max_predictions)
+    rows["masked_lm_weights"] = spread(weights, slots, max_predictions, np.float32)
+    return rows
+
+
+def _prediction_slots(used: np.ndarray, packs: Packs, max_predictions: int) -> np.ndarray:
+    """Returns the position of each used prediction in all rows' predictions laid end to end.
+
+    Args:
+      used: bool [B, P].
+    """
     count = used.sum(1)
     order = np.lexsort((packs.number, packs.row))  # row by row
     before = np.empty_like(packs.row)
     before[order] = np.cumsum(count[order]) - count[order]
-    first_of_row = np.zeros(packs.rows, np.int64)
-    first_of_row[packs.row[packs.number == 0]] = before[packs.number == 0]
-    slot = (packs.row * schema.max_predictions_per_seq + before - first_of_row[packs.row])[:, None]
-    slot = (slot + np.arange(used.shape[1]))[used]
-    size = schema.max_predictions_per_seq
-    return rows | {
-        "masked_lm_positions": spread(
-            (sequences["masked_lm_positions"] + packs.offset[:, None])[used], slot, size
-        ),
-        "masked_lm_ids": spread(sequences["masked_lm_ids"][used], slot, size),
-        "masked_lm_weights": spread(np.ones(len(slot), np.float32), slot, size, np.float32),
-    }
+    is_first = packs.number == 0
+    before_row = np.zeros(packs.rows, np.int64)
+    before_row[packs.row[is_first]] = before[is_first]
+    first_slot = packs.row * max_predictions + before - before_row[packs.row]
+    return (first_slot[:, None] + np.arange(used.shape[1]))[used]

@@ -170,8 +170,8 @@ class Schema:
             is_too_large = wrong[0] >= limit
             if is_too_large and name in ("input_ids", "masked_lm_ids"):
                 return (
-                    f"contains the token id {wrong.max()}, but vocab_size is {limit} in the model's "
-                    "configuration: they belong to different vocabularies"
+                    f"contains the token id {wrong.max()}, but vocab_size is {limit} in the "
+                    "model's configuration: they belong to different vocabularies"
                 )
             if is_too_large and name == "segment_ids":
                 return (
@@ -214,7 +214,7 @@ def _is_well_packed(features: Mapping[str, np.ndarray]) -> bool:
 
 def expected_features(is_packed: bool, has_masks: bool) -> dict[str, type]:
     """Returns feature → its type, for a kind of records."""
-    features = dict(FEATURES)
+    features: dict[str, type] = dict(FEATURES)
     if is_packed:
         features.update(PACKED_FEATURES)
     if not has_masks:

@@ -1,4 +1,5 @@
-"""Statistics of generated pre-training data: added up over portions and shards, checked, printed."""
+"""Statistics of generated pre-training data: added up over portions and shards, checked,
+printed."""
 
 from collections.abc import Callable, Sequence
 

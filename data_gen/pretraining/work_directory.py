@@ -109,6 +109,13 @@ class WorkDirectory:
                 )
 
     def __exit__(self, kind, error, trace) -> None:
+        with self._lock:
+            # The directory may have been moved, and another one may lie in its place.
+            locks.check_held()
+            self._leave(error)
+
+    def _leave(self, error: BaseException | None) -> None:
+        """Removes the directory, or says that finished work stays in it."""
         if not self.keep or not self._has_finished_work():
             self._clear()
             # Somebody may have put other files there, which must stay.
@@ -116,10 +123,10 @@ class WorkDirectory:
                 os.rmdir(self.path)
         elif error:
             print(
-                f"Finished work is kept in {self.path}; the same command with --resume continues it.",
+                f"Finished work is kept in {self.path}; the same command with --resume "
+                "continues it.",
                 file=sys.stderr,
             )
-        self._lock.close()
 
     def _has_finished_work(self) -> bool:
         return any(
@@ -204,8 +211,8 @@ class WorkDirectory:
                     with contextlib.suppress(OSError):
                         while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
                             pass
-                # Copy the rest, or everything if the kernel can't; the descriptors have the position
-                # at which it stopped.
+                # Copy the rest, or everything if the kernel can't; the descriptors have the
+                # position at which it stopped.
                 for file in (source, target):
                     file.seek(os.lseek(file.fileno(), 0, os.SEEK_CUR))
                 shutil.copyfileobj(source, target, 1 << 20)
@@ -217,6 +224,7 @@ class WorkDirectory:
 
     def publish(self, output_files: Sequence[str], stats_file: str, stats: dict) -> None:
         """Moves the shards to their final paths, then writes the statistics."""
+        locks.check_held()
         with contextlib.suppress(FileNotFoundError):
             os.unlink(stats_file)
         for number, path in enumerate(output_files):

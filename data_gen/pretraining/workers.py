@@ -12,7 +12,7 @@ import gzip
 import os
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -88,7 +88,8 @@ def _make_rows(
     max_seq_length: int,
     tokenizer: Tokenizer,
 ) -> Iterator[np.ndarray]:
-    """Yields instances as rows of `external_shuffle.row_type`, in the given order, some at a time."""
+    """Yields instances as rows of `external_shuffle.row_type`, in the given order, some at a
+    time."""
     vocabulary = tokenizer.vocabulary
     dtype = external_shuffle.row_type(max_seq_length, vocabulary.size)
     ids = ids.astype(dtype["input_ids"].base)
@@ -132,7 +133,7 @@ def make_part(
     temporary = files.unshared_name(path)
     with external_shuffle.disk_errors(path):
         with open(temporary, "wb") as raw:
-            file = raw
+            file: Any = raw
             if options.gzip_compress:
                 # Parts are complete gzip members, and concatenated members are a gzip file.
                 file = gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0)

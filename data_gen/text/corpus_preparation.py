@@ -276,12 +276,15 @@ def run(options: CorpusOptions) -> None:
     # Wrong paths are refused before hours of work.
     for path in input_files:
         files.check_readable(path, "input_file")
-    used_paths = {"input_file": input_files}
     for flag in ("output_file", "held_out_file"):
         path = getattr(options, flag)
         if path:
-            outputs.prepare_output_file(path, flag, used_paths)
-            used_paths[flag] = [path]
+            outputs.prepare_output_file(path, flag)
+    if options.held_out_file and files.same_file(options.held_out_file, options.output_file):
+        raise UserError(
+            f"--held_out_file: {options.held_out_file} is also --output_file, which would be lost: "
+            "give it another name"
+        )
     written, notes = prepare_corpus(input_files, options)
     print(report(len(input_files), written, notes))
 

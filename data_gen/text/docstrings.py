@@ -69,8 +69,10 @@ def run(options: DocstringOptions) -> None:
 
     A paragraph that is repeated anywhere is written once.
     """
-    outputs.prepare_output_file(options.output_file, "output_file", {})
     sources = find_source_files(options.packages)
+    for source in sources:
+        files.note_input(source.path, "packages")
+    outputs.prepare_output_file(options.output_file, "output_file")
     portions = list(parallel.portions(sources, lambda source: source.size, _PORTION_BYTES))
     seen: set[str] = set()
     num_documents = 0

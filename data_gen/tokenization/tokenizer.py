@@ -8,7 +8,7 @@ Input: texts. Output: flat arrays of ids, for features.
 
 The speed comes from a cache: the original's algorithm never looks beyond a chunk (text between
 white space and Chinese characters), so each chunk is tokenized once and remembered. Large batches
-of mostly ASCII text go through `vectorized.py`, two to three times as fast; all others are
+of mostly ASCII text go through `vectorized.py`, two to three times as fast; all unfitting are
 `b"".join(map(cache.__getitem__, text.split()))`, loops in C.
 """
 
@@ -238,7 +238,7 @@ class Tokenizer:
     def _encode_mixed(self, texts: Sequence[str], offsets: bool) -> _Pieces:
         """Encodes a batch of which only some texts suit the vectorized tokenizer."""
         fitting = []
-        others = []
+        unfitting = []
         fits = np.zeros(len(texts), bool)
         for row, text in enumerate(texts):
             data = text.encode("utf-8", "surrogatepass")
@@ -246,8 +246,8 @@ class Tokenizer:
             if fits[row]:
                 fitting.append(data)
             else:
-                others.append(text)
-        other_pieces, other_lengths = self._encode_chunks(others, offsets)
+                unfitting.append(text)
+        other_pieces, other_lengths = self._encode_chunks(unfitting, offsets)
         if not fitting:
             return _Pieces(other_pieces, other_lengths)
         lengths = np.fromiter(map(len, fitting), np.int64, len(fitting))
@@ -277,7 +277,7 @@ class Tokenizer:
             # A bytearray makes the array writable, here and below: callers write into it.
             ids: np.ndarray = np.frombuffer(bytearray().join(rows), np.int32)
             return _Pieces(ids, np.fromiter(map(len, rows), np.int64, len(rows)) // ID_BYTES)
-        values = []
+        values: list[bytes] = []
         for text in texts:
             values += map(pieces_of, split(text))
         counts = np.fromiter(map(len, values), np.int64, len(values)) // PIECE_WITH_OFFSETS.itemsize

@@ -31,17 +31,14 @@ _PUNCTUATION = bytes(code for code in range(33, 127) if not chr(code).isalnum())
 _IS_CUT = bytes(byte in _SPACES + _PUNCTUATION for byte in range(256))
 _IS_MARK = np.array([byte in _PUNCTUATION for byte in range(256)])
 # The table can't contain words with U+0000, because words are padded with it.
-_is_short_word = re.compile(
-    b"[^\\0%s]{1,%d}" % (re.escape(_SPACES + _PUNCTUATION), _MAX_WORD_BYTES)
-).fullmatch
+_WORD_BYTES = b"[^\\0%s]" % re.escape(_SPACES + _PUNCTUATION)
+_is_short_word = re.compile(_WORD_BYTES + b"{1,%d}" % _MAX_WORD_BYTES).fullmatch
 # Masks by the number of bytes of a word, for its first and its second 8 bytes. The last entry also
 # serves longer words.
-_KEEP_LOW = np.array(
-    [(1 << 8 * min(size, 8)) - 1 for size in range(_MAX_WORD_BYTES + 1)], np.uint64
-)
-_KEEP_HIGH = np.array(
-    [(1 << 8 * max(size - 8, 0)) - 1 for size in range(_MAX_WORD_BYTES + 1)], np.uint64
-)
+_BYTES = np.arange(_MAX_WORD_BYTES + 1)
+_MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
+_KEEP_LOW = _MASKS[np.minimum(_BYTES, 8)]
+_KEEP_HIGH = _MASKS[np.maximum(_BYTES - 8, 0)]
 _PADDING = bytes(_MAX_WORD_BYTES)
 # The word "a" stands in for words that are too long for the table; any word will do.
 _STAND_IN_LOW = int.from_bytes(b"a", "little")
@@ -66,13 +63,13 @@ class _Words(NamedTuple):
     """Words of a batch and where their pieces are.
 
     Attributes:
-      first, count: int64 [W], the first piece in the table and the number of pieces of each word.
+      first, counts: int64 [W], the first piece in the table and the number of pieces of each word.
       long_words: indices of the words that are too long for the table.
       long_pieces: their pieces, concatenated; None without such words.
     """
 
     first: np.ndarray
-    count: np.ndarray
+    counts: np.ndarray
     long_words: np.ndarray
     long_pieces: np.ndarray | None
 
@@ -147,7 +144,7 @@ class VectorizedTokenizer:
         # Numbers of tokens: of the cut itself, and of the word after it.
         counts = np.zeros((len(cuts), 2), np.int64)
         counts[:, 0] = is_mark
-        counts[cuts_before_words, 1] = words.count
+        counts[cuts_before_words, 1] = words.counts
         ends = np.cumsum(counts.ravel())
         pieces = np.empty(ends[-1], self._dtype)
         marks = np.flatnonzero(is_mark)
@@ -189,7 +186,7 @@ class VectorizedTokenizer:
     def _put_words(self, pieces: np.ndarray, words: _Words, targets: np.ndarray) -> None:
         """Writes the pieces of every word into `pieces` from its target on."""
         first = words.first
-        count = words.count
+        count = words.counts
         if len(words.long_words):
             positions = ragged_range(targets[words.long_words], count[words.long_words])
             pieces[positions] = words.long_pieces

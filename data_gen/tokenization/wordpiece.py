@@ -219,9 +219,10 @@ def basic_tokenize_with_offsets(text: str, do_lower_case: bool = True) -> list[W
         characters = [(part.character, part.start) for part in chunk]
         if do_lower_case:
             characters = _lower_with_offsets(characters)
-        for word in _split_with_offsets(characters, _SEPARATION[do_lower_case], joins_deleted=True):
-            parts, starts, ends = zip(*word, strict=True)
-            words.append(WordWithOffsets("".join(parts), starts, ends))
+        separation = _SEPARATION[do_lower_case]
+        for parts in _split_with_offsets(characters, separation, joins_deleted=True):
+            letters, starts, ends = zip(*parts, strict=True)
+            words.append(WordWithOffsets("".join(letters), starts, ends))
     return words
 
 

@@ -327,7 +327,7 @@ class SentenceVectors:
     def prompt(self, *names: str) -> str:
         """Returns the first of these prompts that exists, else that of all texts; "" for none."""
         for name in (*names, self.default_prompt_name):
-            if name in self.prompts:
+            if name is not None and name in self.prompts:
                 return self.prompts[name]
         return ""
 

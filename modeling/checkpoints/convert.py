@@ -246,7 +246,7 @@ def read_mean(paths: Sequence[str]) -> CheckpointReader:
     def read(name: str) -> np.ndarray:
         # The sum of many float32 numbers would lose digits.
         values = [checkpoint.read(name) for checkpoint in checkpoints]
-        return np.mean(values, axis=0, dtype=np.float64).astype(np.float32)
+        return np.asarray(np.mean(values, axis=0, dtype=np.float64), np.float32)
 
     names = ", ".join(checkpoint.description for checkpoint in checkpoints)
     return dataclasses.replace(first, description=f"the mean of {names}", read=read)
@@ -335,10 +335,7 @@ def convert(
     for name in available:
         if name not in dropped:
             weights[name] = source.read(name)
-    state = None
-    if optimizer_state:
-        check_optimizer_state(input_path, output_format)
-        state = _read_state(input_path, weights)
+    state = _read_state(input_path, weights) if optimizer_state else None
     # The directory appears under its name only after the comparison.
     with files.new_directory(output, "output") as directory:
         write_checkpoint(
@@ -353,11 +350,7 @@ def convert(
             state,
         )
         check_same(read_checkpoint(directory), weights)
-        if state is not None:
-            written = _read_state(directory, weights)
-            for name, value in state.items():
-                if written[name].tobytes() != value.tobytes():
-                    raise RuntimeError(f"{name} in the output is not what was read")
+        _check_same_state(directory, weights, state)
         for name, text in (texts or {}).items():
             with files.atomic_write(os.path.join(directory, name)) as file:
                 file.write(text)
@@ -369,13 +362,28 @@ def convert(
 
 
 def _read_state(path: str, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Returns the optimizer's state of a checkpoint of TensorFlow; `UserError` for another one."""
+    """Returns the optimizer's state of a checkpoint of TensorFlow.
+
+    Raises `UserError` for another checkpoint, or for several.
+    """
     from modeling.checkpoints import optimizer_state, tensorflow_files
 
     prefix = tensorflow_files.find_prefix(path)
     if prefix is None:
         raise UserError(f"--optimizer_state: {path} is no checkpoint of TensorFlow")
     return optimizer_state.read_state(prefix, weights)
+
+
+def _check_same_state(
+    directory: str, weights: Mapping[str, np.ndarray], state: dict[str, np.ndarray] | None
+) -> None:
+    """Compares the optimizer's state in the output with the expected one, if any, bit for bit."""
+    if state is None:
+        return
+    written = _read_state(directory, weights)
+    for name, value in state.items():
+        if written[name].tobytes() != value.tobytes():
+            raise RuntimeError(f"{name} in the output is not what was read")
 
 
 def _describe(

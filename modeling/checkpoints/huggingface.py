@@ -6,8 +6,8 @@
 can run any code: it is never opened. `config.json` has the sizes of our `BertConfig`, with other
 names of the activations and other defaults.
 
-Input: the path of a file, with `config.json` beside it. Output: `CheckpointReader`; or the other way
-round. `read_huggingface` gives every key its row of the table of weights.
+Input: the path of a file, with `config.json` beside it. Output: `CheckpointReader`; or the other
+way round. `read_huggingface` gives every key its row of the table of weights.
 """
 
 import os

@@ -56,7 +56,8 @@ from modeling.config import BertConfig
 if TYPE_CHECKING:
     from data_gen.tokenization.tokenizer import Tokenizer
 
-# Formats in TensorFlow's checkpoint files: `TensorBundle` → `CheckpointReader`, or None for another format.
+# Formats in TensorFlow's checkpoint files: `TensorBundle` → `CheckpointReader`, or None for another
+# format.
 BUNDLE_FORMATS = Plugins(
     "checkpoint format",
     {
@@ -66,7 +67,8 @@ BUNDLE_FORMATS = Plugins(
     },
 )
 # KerasHub is optional, so formats are imported when they are needed, not with this module.
-# Formats in files of their own: path → `CheckpointReader`; the names of their files tell them apart.
+# Formats in files of their own: path → `CheckpointReader`; the names of their files tell them
+# apart.
 FILE_FORMATS = Plugins(
     "checkpoint format",
     {
@@ -108,7 +110,7 @@ class LoadReport:
         lines = [f"loaded {len(self.loaded)} tensors from {self.description}"]
         if self.newly_initialized:
             names = ", ".join(_heads_as_one(self.newly_initialized))
-            lines.append(f"newly initialised, not in the checkpoint: {names}")
+            lines.append(f"newly initialized, not in the checkpoint: {names}")
         if self.unused:
             lines.append(f"unused, not in this model: {', '.join(_heads_as_one(self.unused))}")
         return "\n".join(lines)

@@ -145,7 +145,7 @@ def _garden_paths(rows: Iterable[Weight]) -> dict[str, str]:
 
 def _head_keys(graph: "_ObjectGraph", head: Head) -> dict[str, str]:
     """Returns original name → key of the weights of a head, and of a pooler in it."""
-    keys = {}
+    keys: dict[str, str] = {}
     for node in graph.nodes_at(f"{head.directory}.pooler_dense"):
         keys |= graph.keys_of(node, _pooler_paths())
     # Our own files call the second `classifier` by its directory, see `write_model_garden`.
@@ -270,8 +270,9 @@ class _ObjectGraph:
         keys = {}
         for name, path in paths.items():
             variable = self.node(node, path)
-            if variable is not None and self.keys[variable] is not None:
-                keys[name] = self.keys[variable]
+            key = None if variable is None else self.keys[variable]
+            if key is not None:
+                keys[name] = key
         return keys
 
     def nodes_with(self, *paths: str) -> list[int]:

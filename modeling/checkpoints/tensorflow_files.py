@@ -141,8 +141,9 @@ def _shards(prefix: str) -> list[str]:
 def find_prefix(path: str) -> str | None:
     """Returns the prefix of the checkpoint that a path means; None without a TensorFlow checkpoint.
 
-    A path is a prefix, one of its files, or a directory. In a directory the newest `ckpt-N` is
-    meant; of other names the one in the file `checkpoint`, or else there must be one only.
+    A path is a prefix, one of its files, or a directory; `model.ckpt-21` may be `ckpt-21`. In a
+    directory the newest `ckpt-N` is meant; of other names the one in the file `checkpoint`, or else
+    there must be one only.
 
     Raises:
       UserError: the directory holds several and names none of them, or the named one is missing.
@@ -150,8 +151,10 @@ def find_prefix(path: str) -> str | None:
     # A prefix first: on ram:// every beginning of a name is a directory.
     if files.exists(path + ".index") or not files.is_directory(path):
         prefix = re.sub(rf"(\.(index|meta)|{_SHARD})$", "", path)
-        if files.exists(prefix + ".index") or _shards(prefix):
-            return prefix
+        # The original's scripts call `ckpt-21` of a run `model.ckpt-21`.
+        for name in (prefix, re.sub(r"(^|/)model\.(ckpt-\d+)$", r"\1\2", prefix)):
+            if files.exists(name + ".index") or _shards(name):
+                return name
         return None
     newest = latest_checkpoint(path)
     if newest is not None:

@@ -381,7 +381,7 @@ def pack(
     second: tf.RaggedTensor | None,
     max_seq_length: int,
     vocabulary: Vocabulary,
-    lose: str = END,
+    truncation: str = END,
     width=None,
 ) -> dict:
     """Packs texts to rows: [CLS] a [SEP] b [SEP], or [CLS] a [SEP] if there is no second text.
@@ -393,7 +393,7 @@ def pack(
       max_seq_length: longer pairs are truncated: the longer text loses its last token until they
         fit, the second if they are equally long.
       vocabulary: for the ids of [CLS], [SEP] and [PAD].
-      lose: which tokens of a text are lost, as in `encode_pairs`.
+      truncation: which tokens of a text are lost, as in `encode_pairs`.
       width: S; None for the length of the longest row.
 
     Returns:
@@ -403,10 +403,10 @@ def pack(
     sep = column(first, vocabulary.sep_id)
     if second is None:
         room = max_seq_length - 2
-        if lose == END:
+        if truncation == END:
             first = first[:, :room]
         else:
-            first = _truncated(first, tf.minimum(first.row_lengths(), room), lose)
+            first = _truncated(first, tf.minimum(first.row_lengths(), room), truncation)
         return features([cls, first, sep], 3, vocabulary, width)
     first_lengths = first.row_lengths()
     second_lengths = second.row_lengths()
@@ -415,8 +415,8 @@ def pack(
     # Each text gets half of the room, and the room that the other one does not need.
     first_room = tf.maximum(room - second_lengths, (room + 1) // 2)
     second_room = tf.maximum(room - first_lengths, room // 2)
-    first = _truncated(first, tf.minimum(first_lengths, first_room), lose)
-    second = _truncated(second, tf.minimum(second_lengths, second_room), lose, is_first=False)
+    first = _truncated(first, tf.minimum(first_lengths, first_room), truncation)
+    second = _truncated(second, tf.minimum(second_lengths, second_room), truncation, is_first=False)
     # A row without a second text has no second [SEP].
     last = first_of_rows(sep, tf.cast(second.row_lengths() > 0, tf.int64))
     return features([cls, first, sep, second, last], 3, vocabulary, width)
@@ -466,13 +466,13 @@ def first_of_rows(ragged: tf.RaggedTensor, lengths) -> tf.RaggedTensor:
 
 
 def _truncated(
-    ragged: tf.RaggedTensor, lengths, lose: str, is_first: bool = True
+    ragged: tf.RaggedTensor, lengths, truncation: str, is_first: bool = True
 ) -> tf.RaggedTensor:
     """Returns `lengths`, int64 [B], values of each row; no row may be shorter.
 
     `head_length` of them are from the row's beginning, the others from its end.
     """
-    head = head_length(lengths, lose, is_first)
+    head = head_length(lengths, truncation, is_first)
     starts = ragged.row_starts()
     ends = ragged.row_limits()
     head_indices = tf.ragged.range(starts, starts + head)

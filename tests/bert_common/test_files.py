@@ -254,7 +254,7 @@ def test_pipes_and_devices_are_written_and_stay_what_they_are(tmp_path, capfd):
     null.symlink_to("/dev/null")
     with concurrent.futures.ThreadPoolExecutor(1) as reader:
         read = reader.submit(pipe.read_bytes)
-        outputs.prepare_output_file(str(pipe), "output_file", {})
+        outputs.prepare_output_file(str(pipe), "output_file")
         with files.atomic_write(str(pipe), "wb") as file:
             file.write(b"one line\n")
         assert read.result() == b"one line\n"

@@ -86,3 +86,83 @@ def test_without_locks_nothing_is_refused_and_nothing_removed(tmp_path, monkeypa
     ):
         locks.remove_abandoned(str(tmp_path), locks.temporary_names("a"))
     assert os.listdir(tmp_path) == [".a.0a1b2c3d.bert-tf.tmp"]
+
+
+def _moved(path):
+    path.rename(path.parent / "moved")
+
+
+def _removed(path):
+    path.rmdir()
+
+
+def _replaced(path):
+    path.rename(path.parent / "moved")
+    path.mkdir()
+
+
+def _linked_elsewhere(path):
+    _replaced(path)
+    path.rmdir()
+    path.symlink_to("moved2")
+    (path.parent / "moved2").mkdir()
+
+
+_CHANGES = {
+    "write": lambda path: files.atomic_write(path).__enter__(),
+    "append": lambda path: files.open_file(path, "a"),
+    "new directory": lambda path: files.new_directory(f"{path}.new", "output").__enter__(),
+    "make": lambda path: files.make_directories(path),
+    "rename": lambda path: files.rename(__file__, path),
+    "remove": files.remove,
+    "remove tree": files.remove_tree,
+}
+
+
+@pytest.mark.parametrize("loss", [_moved, _removed, _replaced, _linked_elsewhere])
+def test_a_process_that_has_lost_its_directory_changes_nothing(tmp_path, loss):
+    held = tmp_path / "run"
+    held.mkdir()
+    with locks.directory_lock(str(held), "busy"):
+        (held / "a").touch()
+        (held / "a").unlink()
+        locks.check_held()
+        loss(held)
+        target = tmp_path / "run" / "a"
+        if held.exists():
+            target.touch()
+        before = sorted(map(str, tmp_path.rglob("*")))
+        for name, change in _CHANGES.items():
+            with pytest.raises(UserError, match=r"run was moved, removed or replaced"):
+                change(str(target))
+                pytest.fail(name)
+        assert sorted(map(str, tmp_path.rglob("*"))) == before
+    # The lock has ended, and with it the question.
+    locks.check_held()
+
+
+def test_a_directory_that_is_moved_while_it_is_made_stays_where_it_is(tmp_path):
+    (tmp_path / "a").mkdir()
+
+    def make():
+        with files.new_directory(str(tmp_path / "a/new"), "output") as directory:
+            open(os.path.join(directory, "x"), "w").close()
+            (tmp_path / "a").rename(tmp_path / "b")
+            os.makedirs(directory)
+            open(os.path.join(directory, "theirs"), "w").close()
+
+    with pytest.raises(UserError, match="can't write"):
+        make()
+    names = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
+    assert names == ["theirs", "x"]
+
+
+def test_a_lock_by_a_link_or_a_relative_path_holds_when_its_parent_moves(tmp_path, monkeypatch):
+    (tmp_path / "a/run").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("a/run")
+    with locks.directory_lock(str(tmp_path / "link"), "busy"):
+        locks.check_held()
+    monkeypatch.chdir(tmp_path / "a")
+    with locks.directory_lock("run", "busy"):
+        (tmp_path / "a").rename(tmp_path / "b")
+        locks.check_held()

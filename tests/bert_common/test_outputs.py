@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bert_common import outputs
+from bert_common import files, outputs
 from bert_common.errors import UserError
 
 
@@ -17,19 +17,18 @@ def write(folder: pathlib.Path, *names: str) -> None:
 def test_an_input_a_directory_and_a_device(tmp_path):
     write(tmp_path, "a.txt", "old.jsonl")
     (tmp_path / "b.txt").symlink_to("a.txt")
+    files.begin_register()
+    for path in ("c", f"{tmp_path}/a.txt", "/dev/null"):
+        files.note_input(path, "input_file")
     for name in ("a.txt", "b.txt"):
         with pytest.raises(
             UserError, match=r"--output_file: .* is also --input_file, which would be lost"
         ):
-            outputs.check_output_file(
-                f"{tmp_path}/{name}",
-                "output_file",
-                {"v": [], "input_file": ["c", f"{tmp_path}/a.txt"]},
-            )
+            outputs.check_output_file(f"{tmp_path}/{name}", "output_file")
     with pytest.raises(UserError, match="is a directory"):
-        outputs.check_output_file(str(tmp_path), "output_file", {})
+        outputs.check_output_file(str(tmp_path), "output_file")
     for path in ("/dev/null", f"{tmp_path}/new", f"{tmp_path}/old.jsonl", f"{tmp_path}/vocab.txt"):
-        assert outputs.check_output_file(path, "output_file", {"input_file": ["/dev/null"]}) == path
+        assert outputs.check_output_file(path, "output_file") == path
 
 
 @pytest.mark.parametrize(
@@ -57,19 +56,19 @@ def test_parts_of_what_is_kept_are_not_replaced(tmp_path, names):
         with pytest.raises(
             UserError, match=f"--output_file: .*{name} is a part of a checkpoint, a run or an index"
         ):
-            outputs.check_output_file(f"{tmp_path}/{name}", "output_file", {})
+            outputs.check_output_file(f"{tmp_path}/{name}", "output_file")
 
 
 def test_names_that_others_have_too_are_free_where_they_stand_alone(tmp_path):
     write(tmp_path, "documents.jsonl", "index.json")
     for name in os.listdir(tmp_path):
-        outputs.check_output_file(f"{tmp_path}/{name}", "output_file", {})
+        outputs.check_output_file(f"{tmp_path}/{name}", "output_file")
     # So is what the command writes itself, without weights beside it.
     write(tmp_path, "vocab.txt")
-    outputs.check_output_file(f"{tmp_path}/vocab.txt", "output_dir", {}, ("vocab.txt",))
+    outputs.check_output_file(f"{tmp_path}/vocab.txt", "output_dir", ("vocab.txt",))
     write(tmp_path, "bert_model.ckpt.index")
     with pytest.raises(UserError, match="vocab.txt is a part of a checkpoint"):
-        outputs.check_output_file(f"{tmp_path}/vocab.txt", "output_dir", {}, ("vocab.txt",))
+        outputs.check_output_file(f"{tmp_path}/vocab.txt", "output_dir", ("vocab.txt",))
 
 
 def test_a_run_is_kept_apart_from_weights_of_others(tmp_path):

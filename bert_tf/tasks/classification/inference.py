@@ -60,6 +60,12 @@ class ClassificationInference(TaskInference):
         self.text_inputs = ("text_a", "text_b")
         if self._takes_pair is False:
             self.text_inputs = ("text_a",)
+        # The result's main value comes first: it is the one that an unusable row lacks.
+        self.table_columns = ("label", "probability")
+        if self.labels is None:
+            self.table_columns = ("score",)
+        elif self.multi_label:
+            self.table_columns = ("labels", "probability")
         num_outputs = 1
         if self.labels is not None:
             num_outputs = len(self.labels)
@@ -125,6 +131,19 @@ class ClassificationInference(TaskInference):
             result["probabilities"] = dict(zip(self.labels, map(to_json, row), strict=True))
             results.append(result)
         return results
+
+    def with_columns(self, result: dict) -> dict:
+        """Adds "probability": of the label, or of each of several labels."""
+        probabilities = result.get("probabilities")
+        if probabilities is None:
+            return result
+        if self.multi_label:
+            columns = {"labels": result["labels"]}
+            columns["probability"] = [probabilities[label] for label in result["labels"]]
+        else:
+            columns = {"label": result["label"], "probability": probabilities[result["label"]]}
+        # The order of the keys is that of the columns.
+        return {**columns, "probabilities": probabilities}
 
     def logits(self, inputs: list[tuple[str, ...]]) -> np.ndarray:
         """Returns the logits of checked inputs, float32 [E, C], averaged over windows."""

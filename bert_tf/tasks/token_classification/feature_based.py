@@ -248,7 +248,7 @@ class FeatureTaggerTask(TokenClassificationTask):
     def _word_examples(self, run: "Trainer", split: Split) -> Examples:
         """Returns sentences with the activations of their words; for training with labels."""
         # Splits are compared by identity: they contain arrays.
-        (name,) = [name for name, value in self._splits.items() if value is split]
+        name = next(name for name, value in self._splits.items() if value is split)
         if name not in self._examples:
             tokens = {"states": self._activations(run, name, split)}
             if name == "train":
@@ -421,7 +421,7 @@ def stored_activations(
         log(f"{name}: activations of {windows.num_words:,} words, {size / 2**20:,.0f} MiB")
         # Write them instead of filling a mapped file: a full disk is then an error, not a signal.
         with files.user_error(f"activations can't be kept in {path}"):
-            os.makedirs(directory, exist_ok=True)
+            files.make_directories(directory)
             _write_activations(path, name, len(windows), compute)
             # The manifest is written last: without it an unfinished file is not used.
             provenance.write_manifest(
@@ -437,7 +437,7 @@ def _write_activations(
 ) -> None:
     """Computes and writes the activations of some windows at a time."""
     with (
-        open(path, "wb") as file,
+        files.open_file(path, "wb") as file,
         Progress(f"{name} activations", num_windows, "window") as progress,
     ):
         for first in range(0, num_windows, _WINDOWS_AT_ONCE):

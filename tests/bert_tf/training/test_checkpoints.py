@@ -4,11 +4,13 @@ import itertools
 import json
 import os
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_common import locks
 from bert_common.errors import UserError
 from bert_tf.runs import sweep
 from bert_tf.training import checkpoints, run_directory
@@ -26,9 +28,12 @@ from tests.refusals import assert_refused
 class Run:
     """A network, its state and the manager of its checkpoints."""
 
-    def __init__(self, directory, config=ONE_LAYER, interval=1, keep=5, seed=0, optimizer=True):
+    def __init__(
+        self, directory, config=ONE_LAYER, interval=1, keep=5, seed=0, optimizer=True, number=0
+    ):
         self.model = BertForPreTraining(config, seed=seed)
         self.state = TrainingState()
+        self.state.run.assign(number)
         self.optimizer = AdamWeightDecay(raw_variables(self.model)) if optimizer else None
         variables = checkpoints.variables_of(self.model, self.state, self.optimizer)
         os.makedirs(directory, exist_ok=True)
@@ -408,3 +413,37 @@ def test_the_best_of_several_runs_is_copied_whole_or_not_at_all(tmp_path):
     assert_best(tmp_path, 4)
     assert_best(tmp_path / "a", 2)
     assert names(tmp_path) == ["a", "b", "best"]
+
+
+def test_a_run_that_has_lost_its_directory_saves_and_removes_nothing(tmp_path):
+    directory = tmp_path / "out"
+    directory.mkdir()
+    run = Run(directory, keep=1)
+    with locks.directory_lock(str(directory), "busy"):
+        run.save_at(1)
+        directory.rename(tmp_path / "old")
+        other = Run(directory)
+        # Another run saves in its place, outside of this process's lock.
+        shutil.copytree(tmp_path / "old", directory, dirs_exist_ok=True)
+        before = names(directory)
+        with pytest.raises(UserError, match=r"^\S*out was moved, removed or replaced") as caught:
+            run.save_at(2)
+        assert "\n" not in str(caught.value)
+        assert names(directory) == before
+        assert names(tmp_path / "old") == before
+    assert other.manager.restore_or_initialize() == f"{directory}/ckpt-1"
+
+
+def test_the_checkpoint_of_another_run_is_refused(tmp_path):
+    Run(tmp_path, number=7).save_at(1)
+    # One of them does not know what it is made from.
+    for number in (7, 0):
+        again = Run(tmp_path, seed=1, number=number)
+        assert again.manager.restore_or_initialize() == f"{tmp_path}/ckpt-1"
+    other = Run(tmp_path, seed=1, number=8)
+    assert_refused(other.manager.restore_or_initialize, "ckpt-1", "another run")
+
+
+def test_a_checkpoint_of_an_earlier_version_has_no_number(tmp_path):
+    Run(tmp_path).save_at(1)
+    assert Run(tmp_path, number=8).manager.restore_or_initialize() == f"{tmp_path}/ckpt-1"

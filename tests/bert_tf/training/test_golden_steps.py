@@ -49,7 +49,7 @@ def test_twenty_steps_of_the_original(golden, jit_compile, parts):
 @pytest.mark.golden
 def test_ten_steps_of_the_originals_fine_tuning(golden):
     """As on TPUs: there the clip norm is that of the summed gradient. That XLA computes the same
-    steps of every task is in `tests/bert_tf/tasks/test_run.py`, and with the values of the original
+    steps of every task is in `tests/bert_tf/runs/test_run.py`, and with the values of the original
     above."""
     folder = golden / "optimizer"
     expected = json.loads((folder / "finetune_onehot_steps.json").read_text())

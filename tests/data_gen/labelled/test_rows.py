@@ -127,9 +127,13 @@ def test_all_bad_rows_are_reported_together_and_can_be_left_out(tmp_path, name):
         f"{path}: {len(bad)} of {len(bad) + len(left) - (name == 'tags.conll')} rows are bad"
         in message
     )
-    assert "fix them, or leave them out with --skip_bad_rows" in message
-    found = read(str(path), True)
+    # So many rows have a cause that is worth mending.
+    assert "--skip_bad_rows" not in message
+    with pytest.raises(UserError, match=f"may be left out: .*--skip_bad_rows={len(bad)}: line"):
+        read(str(path), True)
+    found = read(str(path), len(bad))
     assert texts_of(found) == left and len(found.notes) == 1
+    assert [row["line"] for row in found.left_out] == list(bad)
     for line, what in bad.items():
         assert f"line {line}: {what}" in message and f"line {line}: {what}" in found.notes[0]
     with pytest.raises(UserError) as refused:
@@ -142,9 +146,17 @@ def test_five_rows_are_named_and_equal_faults_once(tmp_path):
     path.write_text("text\tlabel\n" + "a\tx\nb\ty\n" + "\tx\n" * 6 + "c\n")
     with pytest.raises(
         UserError,
-        match=r"train.tsv: 7 of 9 rows are bad \(.*\): lines 4, 5, 6, 7, 8: the text is empty "
+        match=r"train.tsv: 7 of 9 rows are bad: lines 4, 5, 6, 7, 8: the text is empty "
         r".*; and 2 more$",
     ):
+        read_texts(str(path), False)
+    path.write_text("text\tlabel\n" + "a\tx\nb\ty\n" * 20 + "\tx\n" + "c\n")
+    with pytest.raises(UserError, match=r"2 of 42 rows are bad \(fix them, or .*--skip_bad_rows\)"):
+        read_texts(str(path), False)
+    assert len(read_texts(str(path), True)) == 40
+    # Equal faults have one cause: the advice would spoil the training.
+    path.write_text("text\tlabel\n" + "a\tx\nb\ty\n" * 20 + "\tx\n" * 2)
+    with pytest.raises(UserError, match="2 of 42 rows are bad: lines 42, 43: the text is empty"):
         read_texts(str(path), False)
     path.write_text("text\tlabel\na\tx\nb\ty\n\tx\n")
     with pytest.raises(
@@ -161,10 +173,10 @@ def test_files_of_glue(tmp_path):
     task = GLUE_TASKS["sst-2"]
     with pytest.raises(
         UserError,
-        match="2 of 4 rows are bad .* line 3: the label '2' is not known.*; line 4: 2 columns",
+        match="2 of 4 rows are bad: line 3: the label '2' is not known.*; line 4: 2 columns",
     ):
         read_split(task, str(tmp_path), "train", skip_bad_rows=False)
-    found = read_split(task, str(tmp_path), "train", skip_bad_rows=True)
+    found = read_split(task, str(tmp_path), "train", skip_bad_rows=2)
     assert (found.text_a, found.labels.tolist()) == (["a", "d"], [1, 0])
 
 

@@ -92,7 +92,7 @@ def test_heads(golden, request, head, is_pooled, config):
     assert (report.newly_initialized, report.unused) == ([] if is_pooled else POOLER, [])
     assert (
         is_pooled
-        or "newly initialised, not in the checkpoint: bert/pooler/dense/kernel" in report.describe()
+        or "newly initialized, not in the checkpoint: bert/pooler/dense/kernel" in report.describe()
     )
     for name, value in config.items():
         assert (

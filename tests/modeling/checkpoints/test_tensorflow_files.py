@@ -104,6 +104,11 @@ REMAINS = [
 ]
 
 
+def test_a_checkpoint_is_found_by_the_name_that_the_original_would_give_it(directory):
+    found = read_checkpoint(str(directory / "model.ckpt-4"))
+    assert found.description == str(directory / "ckpt-4")
+
+
 @pytest.mark.parametrize(
     "names, expected", REMAINS, ids=[" ".join(names) or "nothing" for names, _ in REMAINS]
 )

@@ -78,7 +78,7 @@ def test_a_bilstm_between_encoder_and_head(folder, tmp_path, capsys):
     assert run(dataclasses.replace(options, num_train_epochs=2)) == 0
     output = capsys.readouterr().out
     assert (
-        "newly initialised, not in the checkpoint: classification head (2 tensors), BiLSTM (6 tensors)"
+        "newly initialized, not in the checkpoint: classification head (2 tensors), BiLSTM (6 tensors)"
         in output
     )
     assert "resuming from" in output

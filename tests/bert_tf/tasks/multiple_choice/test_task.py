@@ -1,6 +1,5 @@
 import csv
 import json
-import os
 import pathlib
 
 import numpy as np
@@ -12,7 +11,7 @@ from bert_tf.runs import run as driver
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
 from bert_tf.tasks.multiple_choice.task import MultipleChoiceTask, run
 from bert_tf.training.run_directory import read_metrics
-from modeling.checkpoints.load import open_checkpoint, read_checkpoint
+from modeling.checkpoints.load import open_checkpoint
 from tests.bert_tf.tasks.multiple_choice.toy_questions import write_jsonl, write_model, write_swag
 from tests.refusals import assert_refused
 from tests.tiny import write_tiny
@@ -170,62 +169,6 @@ def test_a_finished_run_predicts_again_whatever_the_batches(folder, trained, tmp
     ]
     for answer, row in zip(answers, rows, strict=True):
         np.testing.assert_allclose(answer["probabilities"], row, atol=1e-5)
-
-
-class Killed(MultipleChoiceTask):
-    """Is killed when it should evaluate at its end."""
-
-    def evaluate(self, run):
-        if run.step == 26:
-            raise KeyboardInterrupt
-        return super().evaluate(run)
-
-
-def test_accumulated_and_killed_runs_end_with_the_same_weights(folder, trained, tmp_path):
-    """With dropout and batches that are filled up; a run that was killed resumes with the next
-    batch, and evaluates and predicts as it would have."""
-
-    def weights(directory):
-        source = read_checkpoint(os.path.join(directory, "ckpt-26"))
-        return {name: source.read(name) for name in source.tensors}
-
-    expected = weights(trained)
-    run(own(folder, tmp_path / "parts", do_train=True, gradient_accumulation_steps=4))
-    options = own(
-        folder,
-        tmp_path / "killed",
-        do_train=True,
-        do_eval=True,
-        do_predict=True,
-        save_checkpoints_steps=10,
-    )
-    with pytest.raises(KeyboardInterrupt):
-        driver.run(Killed, options)
-    # It did not come to save its last step either.
-    for path in (tmp_path / "killed").glob("ckpt-26*"):
-        path.unlink()
-    assert run(options) == 0
-    for name in (
-        "eval_results.json",
-        "predictions.csv",
-        "hardest_questions.jsonl",
-        "best/best.json",
-    ):
-        assert (tmp_path / "killed" / name).read_bytes() == (trained / name).read_bytes(), name
-    for name in ("parts", "killed"):
-        found = weights(tmp_path / name)
-        assert found.keys() == expected.keys()
-        for key, value in expected.items():
-            # What is the same for all choices or all positions has no gradient but rounding, which
-            # AdamW makes much of.
-            rounding = 1e-2 if key.endswith(("output_bias", "key/bias")) else 1e-4
-            np.testing.assert_allclose(
-                found[key],
-                value,
-                rtol=0,
-                atol=rounding if name == "parts" else 0,
-                err_msg=f"{name} {key}",
-            )
 
 
 def test_a_fold_of_codah(folder, tmp_path, capsys):

@@ -211,9 +211,9 @@ def test_the_share_of_predictions_follows_the_step(unmasked_files):
             "next_sentence_positions",
             0,
             WIDTH + 7,
-            f"holds {WIDTH + 7} among its next_sentence_positions",
+            f"contains {WIDTH + 7} among its next_sentence_positions",
         ),
-        ("input_ids", 3, TINY.vocab_size, f"holds the token id {TINY.vocab_size}, but"),
+        ("input_ids", 3, TINY.vocab_size, f"contains the token id {TINY.vocab_size}, but"),
     ],
 )
 def test_a_wrong_record_is_named(name, place, value, message, tmp_path):

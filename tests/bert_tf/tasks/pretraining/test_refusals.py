@@ -161,9 +161,9 @@ def test_records_of_another_vocabulary(refused, tmp_path):
         (
             "masked_lm_positions",
             LENGTH,
-            f"holds {LENGTH} among its masked_lm_positions, 0 to {LENGTH - 1} are expected",
+            f"contains {LENGTH} among its masked_lm_positions, 0 to {LENGTH - 1} are expected",
         ),
-        ("masked_lm_weights", np.float32("nan"), "holds nan among its masked_lm_weights"),
+        ("masked_lm_weights", np.float32("nan"), "contains nan among its masked_lm_weights"),
         (None, b"\xff\xff", "is not a serialized tf.train.Example"),
     ],
 )
@@ -205,7 +205,7 @@ def test_segments_of_a_model_without_segments(refused, data, tmp_path):
     dataclasses.replace(ONE_LAYER, type_vocab_size=1).to_file(str(tmp_path / "bert_config.json"))
     refused(
         "the first record of",
-        "holds the segment id 1, but type_vocab_size is 1",
+        "contains the segment id 1, but type_vocab_size is 1",
         bert_config_file=str(tmp_path / "bert_config.json"),
     )
 

@@ -251,7 +251,7 @@ def test_a_second_stage_goes_on_with_the_head_of_the_first(folder, version_1, tm
         predict_file=None,
     )
     assert run(stage) == 0
-    assert "newly initialised" not in capsys.readouterr().out
+    assert "newly initialized" not in capsys.readouterr().out
     first, second = (read_checkpoint(str(directory)) for directory in (version_1, tmp_path / "two"))
     name = "cls/squad/output_weights"
     np.testing.assert_allclose(second.read(name), first.read(name), atol=1e-6)

@@ -16,7 +16,7 @@ from bert_tf.tasks.sentence_embedding.data import SentenceExamples, SentenceSpli
 from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
 from bert_tf.tasks.sentence_embedding.task import SentenceEmbeddingTask, rank, run
 from bert_tf.training.run_directory import read_metrics
-from modeling.checkpoints.load import open_checkpoint, read_checkpoint
+from modeling.checkpoints.load import open_checkpoint
 from tests.bert_tf.tasks.sentence_embedding.toy_pairs import (
     write_columns,
     write_model,
@@ -180,27 +180,6 @@ def test_search(trained, folder, tmp_path, capfd):
     (tmp_path / "again").write_text("the " * 20)
     search(queries)
     assert "1 texts were longer than the 16 tokens that the model takes" in capfd.readouterr().err
-
-
-def weights(directory: pathlib.Path) -> dict[str, np.ndarray]:
-    source = read_checkpoint(str(directory))
-    return {name: source.read(name) for name in source.tensors}
-
-
-def test_a_run_resumes_and_micro_batches_change_nothing(folder, tmp_path):
-    changes = dict(do_train=True, max_train_examples=64, save_checkpoints_steps=4)
-    run(options(folder, tmp_path / "whole", **changes))
-    expected = weights(tmp_path / "whole")
-    for name in ("ckpt-8.index", "ckpt-8.data-00000-of-00001", "checkpoint"):
-        (tmp_path / "whole" / name).unlink()
-    run(options(folder, tmp_path / "whole", **changes))
-    run(options(folder, tmp_path / "parts", gradient_accumulation_steps=4, **changes))
-    for directory, tolerance in (("whole", 0), ("parts", 2e-4)):
-        found = weights(tmp_path / directory)
-        for name, value in expected.items():
-            np.testing.assert_allclose(
-                found[name], value, rtol=tolerance, atol=tolerance, err_msg=f"{directory} {name}"
-            )
 
 
 @pytest.mark.parametrize("task", ["scored", "text"])

@@ -34,7 +34,7 @@ from tests.bert_tf.tasks.token_classification.toy_names import (
     write_conll,
 )
 from tests.full_disk import full_disk
-from tests.processes import curve, tensors
+from tests.processes import tensors
 
 CACHE = ".activation_cache"
 
@@ -92,14 +92,6 @@ def finished(trained, tmp_path):
     return shutil.copytree(trained, tmp_path / "run")
 
 
-def contents(directory) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(directory)): path.read_bytes()
-        for path in directory.rglob("*")
-        if path.is_file()
-    }
-
-
 def cached(directory, name: str) -> np.ndarray:
     record = json_files.read(str(directory / CACHE / f"{name}.json"))
     made_from = record["sources"]
@@ -140,20 +132,6 @@ def test_it_learns_from_activations_that_are_kept(folder, trained):
         np.testing.assert_allclose(
             stored[: len(words), column], outputs[f"encoder_layer_{column}"][0, 1:-1], atol=2e-3
         )
-
-
-def test_a_run_that_was_stopped_gives_the_same(folder, trained, tmp_path):
-    """Between two epochs; `tests/fuzz/kill.py --job=features` kills it anywhere."""
-    run(options(folder, tmp_path, num_train_epochs=2))
-    run(options(folder, tmp_path))
-    for part in ("", "best"):
-        found, expected = tensors(tmp_path / part), tensors(trained / part)
-        assert found.keys() == expected.keys()
-        assert all(np.array_equal(found[name], expected[name]) for name in expected), part
-    assert [line for line in curve(tmp_path) if line["split"] == "eval"] == [
-        line for line in curve(trained) if line["split"] == "eval"
-    ]
-    assert contents(tmp_path / CACHE) == contents(trained / CACHE)
 
 
 def test_checkpoints_hold_encoder_and_tagger_and_train_the_tagger_only(folder, trained):

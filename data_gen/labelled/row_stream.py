@@ -1,0 +1,134 @@
+"""Rows of a table one after another, each as the file has it, for predictions that are written back
+beside them.
+
+    rows = RowStream("tickets.csv", "input_file", [("text", "text_a_column")])
+    for row in rows:
+        row.values       # ("My parcel is late.",)
+
+Input: a file in one of the formats of `tables.py`. Output: `Row`s in the order of the file. Nothing
+but the current row is in memory.
+"""
+
+import functools
+import itertools
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from bert_common.errors import UserError
+from data_gen.labelled.rows import BadRows
+from data_gen.labelled.tables import (
+    OBJECT_FORMATS,
+    format_of_file,
+    locate_named,
+    no_column,
+    read_delimited,
+    read_rows,
+)
+
+
+class Row(NamedTuple):
+    """A row of a table.
+
+    Attributes:
+      number: of the row, from 0, as in the ids of files without ids.
+      line: line of the file on which the row begins, from 1.
+      cells: all fields of the row; of JSON lines the object.
+      values: the fields of the named columns.
+      fault: why the row can't be used; None if it can.
+    """
+
+    number: int
+    line: int
+    cells: Sequence[str] | dict
+    values: tuple
+    fault: str | None
+
+
+class RowStream:
+    """The rows of a file, to be iterated over once.
+
+    Args:
+      named: (name of a column, name of the flag that sets it).
+      file_format: one of `tables.FORMATS`; "auto" decides by the extension.
+
+    Attributes:
+      header: names of all columns; None for JSON lines and for a file without a header.
+      is_json: the rows are objects, which may have different keys.
+
+    Raises:
+      UserError: as `tables.read_named_columns`, also while the rows are read; but a bad row is
+        yielded with its fault.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        flag: str,
+        named: Sequence[tuple[str, str]],
+        file_format: str = "auto",
+        delimiter: str | None = None,
+    ):
+        self.path = path
+        self.named = named
+        file_format = format_of_file(path, flag, file_format)
+        self.is_json = file_format in OBJECT_FORMATS
+        self.header: list[str] | None = None
+        self._bad = BadRows(path)
+        self._rows: Iterator[tuple[int, Any]]
+        if self.is_json:
+            self._rows = read_rows(self._bad, flag, file_format)
+            first = next(self._rows, None)
+            if first is None:
+                raise UserError(f"{path} is empty: rows of texts are expected")
+            # Later objects may have other keys, but a key that the first one lacks is a wrong name.
+            self._rows = itertools.chain([first], self._rows)
+            if first[0] not in self._bad.faults:
+                self._check_keys(first[1])
+            return
+        locate = functools.partial(locate_named, path, named)
+        self._layout, self._rows = read_delimited(self._bad, flag, file_format, locate, delimiter)
+        first_row = next(self._rows)
+        self.width = len(first_row[1])
+        if self._layout.has_header:
+            self.header = list(map(str.strip, first_row[1]))
+        else:
+            self._rows = itertools.chain([first_row], self._rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        # The lines are read ahead of the rows: the faults of a row are before the next one.
+        end: tuple[int, Any] = (sys.maxsize, None)
+        pairs = itertools.pairwise(itertools.chain(self._rows, [end]))
+        faults = self._bad.faults
+        for number, ((line, cells), (next_line, _)) in enumerate(pairs):
+            fault = None
+            for faulty_line in sorted(faults):
+                if faulty_line < next_line:
+                    fault = fault or faults[faulty_line]
+                    del faults[faulty_line]
+            if self.is_json:
+                yield self._row_of_object(number, line, cells, fault)
+            else:
+                yield self._row_of_fields(number, line, cells, fault)
+
+    def _row_of_object(self, number: int, line: int, cells: dict, fault: str | None) -> Row:
+        if fault is None:
+            try:
+                self._check_keys(cells)
+            except UserError as error:
+                fault = str(error)
+        values = tuple(cells.get(name) for name, _ in self.named)
+        return Row(number, line, cells, values, fault)
+
+    def _check_keys(self, cells: dict) -> None:
+        for name, flag in self.named:
+            if name not in cells:
+                raise UserError(no_column(name, flag, list(cells)))
+
+    def _row_of_fields(self, number: int, line: int, cells: list[str], fault: str | None) -> Row:
+        if len(cells) != self.width:
+            fault = fault or f"{self.width} columns expected, as in the first row, not {len(cells)}"
+            # A row of another length would shift the columns that are written beside it.
+            cells = (cells + [""] * self.width)[: self.width]
+        values = tuple(cells[column] for column in self._layout.numbers)
+        return Row(number, line, cells, values, fault)

@@ -1,0 +1,152 @@
+import csv
+import io
+import json
+
+import pytest
+
+from bert_common.errors import UserError
+from bert_tf.inference.options import PredictOptions
+from bert_tf.inference.predictor import Predictor, run
+from tests.bert_tf.inference.test_predictor import CLASSES
+from tests.tiny import write_tiny
+
+SINGLE = {**CLASSES, "pair": False}
+SEVERAL = {**SINGLE, "kind": "multi_label_classification"}
+SCORE = {**SINGLE, "kind": "regression", "labels": []}
+TABLE = 'key,text,label\nA,the array,no\nB, ,yes\nC,"lists, ""sorted"" .\n?",no\nD,who\n'
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory):
+    """kind → path of a checkpoint."""
+    paths = {}
+    for name, head, task in (
+        ("class", "classification", SINGLE),
+        ("pair", "classification", CLASSES),
+        ("several", "classification", SEVERAL),
+        ("score", "regression", SCORE),
+    ):
+        paths[name] = write_tiny(tmp_path_factory.mktemp(name), head, task=task)
+    paths["encoder"] = write_tiny(tmp_path_factory.mktemp("encoder"))
+    return paths
+
+
+def predict(checkpoint, tmp_path, text, name="in.csv", output="out.csv", **flags):
+    """Returns what is written for a file of this text."""
+    (tmp_path / name).write_text(text)
+    values = {
+        "init_checkpoint": str(checkpoint),
+        "input_file": str(tmp_path / name),
+        "output_file": str(tmp_path / output),
+        "text_a_column": "text",
+        **flags,
+    }
+    options = PredictOptions(**values, given=frozenset(values))
+    options.check()
+    run(options)
+    return (tmp_path / output).read_text()
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_csv_file_comes_back_with_the_predictions(checkpoints, tmp_path):
+    rows = rows_of(predict(checkpoints["class"], tmp_path, TABLE))
+    predictor = Predictor.from_checkpoint(checkpoints["class"])
+    expected = predictor(["the array", 'lists, "sorted" .\n?'])
+    # All rows in their order, the unusable ones too, and the true labels under their own name.
+    assert [row["key"] for row in rows] == ["A", "B", "C", "D"]
+    assert [row["label"] for row in rows] == ["no", "yes", "no", ""]
+    for row, result in zip((rows[0], rows[2]), expected, strict=True):
+        assert row["predicted_label"] == result["label"] and row["reason"] == ""
+        assert float(row["probability"]) == max(result["probabilities"].values())
+    assert rows[2]["text"] == 'lists, "sorted" .\n?'
+    for row, reason in ((rows[1], "empty"), (rows[3], "columns")):
+        assert row["predicted_label"] == row["probability"] == "" and reason in row["reason"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns"),
+    [
+        ("class", ["label", "probability"]),
+        ("several", ["labels", "probability"]),
+        ("score", ["score"]),
+    ],
+)
+def test_each_kind_has_its_columns_and_keys(checkpoints, tmp_path, kind, columns):
+    table = "text\na\n\nthe array is returned .\n"
+    written = rows_of(predict(checkpoints[kind], tmp_path, table))
+    assert list(written[0]) == ["text", *columns, "reason"]
+    lines = predict(checkpoints[kind], tmp_path, table, output="out.jsonl").splitlines()
+    records = [json.loads(line) for line in lines]
+    for row, record in zip(written, records, strict=True):
+        value = record[columns[0]]
+        assert row[columns[0]] == (",".join(value) if kind == "several" else str(value))
+    assert [record["id"] for record in records] == [str(n) for n in range(len(records))]
+
+
+@pytest.mark.parametrize("name", ["in.tsv", "in.jsonl"])
+def test_ids_of_other_formats_and_pairs(checkpoints, tmp_path, name):
+    text = "key\ttext\tb\nA\tthe\tlist\nB\t\tlist\n"
+    if name == "in.jsonl":
+        text = '{"key": 7, "text": "the", "b": "list"}\n{"key": 8, "text": 1, "b": ""}\n[]\n'
+    flags = {"id_column": "key", "text_b_column": "b", "output": "out.jsonl"}
+    lines = predict(checkpoints["pair"], tmp_path, text, name, **flags).splitlines()
+    records = [json.loads(line) for line in lines]
+    assert list(records[0]) == ["id", "label", "probability", "probabilities"]
+    assert [record["id"] for record in records][:2] == (["A", "B"] if "tsv" in name else [7, 8])
+    for record in records[1:]:
+        assert record["label"] == "" and record["reason"]
+
+
+def test_a_file_without_a_header_gets_none(checkpoints, tmp_path):
+    text = predict(checkpoints["class"], tmp_path, "A,the\nB,list\n", text_a_column="1")
+    assert [line.split(",")[0] for line in text.splitlines()] == ["A", "B"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "flags", "message"),
+    [
+        ("class", TABLE, {"text_a_column": "txt"}, "txt"),
+        ("class", TABLE, {"text_a_column": None}, "--text_a_column"),
+        ("class", "text,label,predicted_label\na,b,c\n", {}, "predicted_label"),
+        ("class", "text\n \n", {}, "no row"),
+        ("class", '{"text": "a"}\n', {"name": "in.jsonl"}, "jsonl"),
+        ("class", '{"text": "a"}\n', {"name": "in.jsonl", "text_a_column": "b"}, "no column"),
+        ("pair", TABLE, {}, "pairs"),
+        ("class", TABLE, {"text_b_column": "label"}, "single texts"),
+        ("encoder", TABLE, {}, "--text_a_column"),
+        ("class", "text\na\n", {"name": "in.txt"}, "in.txt"),
+    ],
+)
+def test_what_is_refused(checkpoints, tmp_path, kind, text, flags, message):
+    with pytest.raises(UserError, match=message):
+        predict(checkpoints[kind], tmp_path, text, **flags)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_memory_does_not_grow_with_the_table(checkpoints, tmp_path, monkeypatch):
+    """Portions of rows are written before the next ones are read."""
+    from bert_tf.inference import table_prediction
+    from data_gen.labelled.row_stream import RowStream
+
+    monkeypatch.setattr(table_prediction, "_ROWS_AT_ONCE", 2)
+    path = tmp_path / "in.csv"
+    path.write_text("text\n" + "a\n" * 9)
+    options = PredictOptions(
+        init_checkpoint="x", input_file=str(path), output_file="o.csv", text_a_column="text"
+    )
+    events = []
+
+    class Watched(RowStream):
+        def __iter__(self):
+            for row in super().__iter__():
+                events.append("read")
+                yield row
+
+    inference = Predictor.from_checkpoint(checkpoints["class"]).inference
+    table = Watched(str(path), "input_file", [("text", "text_a_column")])
+    table_prediction.predict_table(inference, table, options, lambda data: events.append("write"))
+    assert events[:6] == ["read", "read", "write", "read", "read", "write"]
+    assert len(events) == 14
