@@ -9,7 +9,7 @@ configuration, and the vocabulary if there is one. `convert_checkpoint.py` makes
 import dataclasses
 import functools
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -82,7 +82,7 @@ def write_checkpoint(
     from modeling.checkpoints import huggingface, model_garden, tensorflow_files, tokenizer_file
 
     # Sentence-transformers adds files to a directory of Hugging Face's.
-    writers = {
+    writers: dict[str, Callable] = {
         ORIGINAL: functools.partial(tensorflow_files.write_original, state=optimizer_state or {}),
         MODEL_GARDEN: model_garden.write_model_garden,
         NATIVE: functools.partial(tensorflow_files.write_native, state=optimizer_state or {}),

@@ -56,11 +56,11 @@ def native_state(state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     The order of the training examples of another program is not known: they begin anew, as does
     the scaling of losses in float16.
     """
-    paths = {
+    paths: dict[str, np.ndarray] = {
         "step": state[STEP],
-        "examples": np.int64(0),
-        "steps_since_overflow": np.int64(0),
-        "loss_scale": np.float32(2.0**15),
+        "examples": np.zeros((), np.int64),
+        "steps_since_overflow": np.zeros((), np.int64),
+        "loss_scale": np.full((), 2.0**15, np.float32),
     }
     for slot, ending in _ENDINGS.items():
         for name, value in state.items():
