@@ -272,17 +272,15 @@ def _checked(
         )
     # A script that reads its inputs is the only command of its process.
     files.begin_register(opened=reads_inputs)
-    for path in values[_CONFIG].value or ():
-        # A run adds its next start to its own record, which no other output may replace anyway.
-        if os.path.basename(path) != _RUN_FLAGS:
-            files.note_input(path, _CONFIG)
-    for path in _flag_files(arguments[1:]):
-        files.note_input(path, _FLAG_FILE)
+    _note_files_of_flags(values, arguments)
     names = [option.name for option in declared_options(options)]
     positions = _apply_config_files(options, values, names)
     fields = {}
     if positional is not None:
         fields[positional] = tuple(words)
+    # Names in other bytes than UTF-8 would end the run when they are first written or shown.
+    for name in names:
+        json_files.check_text(str(values[name].value), f"--{name}: ")
     try:
         parsed = from_texts(
             options,
@@ -300,6 +298,16 @@ def _checked(
             raise UserError(f"{positions[match[1]]}: {error}") from None
         raise
     return parsed
+
+
+def _note_files_of_flags(values: flags.FlagValues, arguments: Sequence[str]) -> None:
+    """Registers the files of --config and --flagfile as inputs."""
+    for path in values[_CONFIG].value or ():
+        # A run adds its next start to its own record, which no other output may replace anyway.
+        if os.path.basename(path) != _RUN_FLAGS:
+            files.note_input(path, _CONFIG)
+    for path in _flag_files(arguments[1:]):
+        files.note_input(path, _FLAG_FILE)
 
 
 def _flag_files(words: Sequence[str]) -> Iterator[str]:

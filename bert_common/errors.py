@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from bert_common import WrongEnvironment
 
@@ -10,16 +11,24 @@ from bert_common import WrongEnvironment
 # may have a million characters.
 _LONG_WORD = re.compile(r"(\S{60})\S{280,}(\S{60})")
 _LONGEST_MESSAGE = 1200
-# Characters that a terminal, or a reader of lines, would obey; file names may contain them.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Characters that a terminal, or a reader of lines, would obey (control characters, directions of
+# writing), and halves of surrogate pairs; names of files, labels and tokens may contain them.
+_CONTROL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 # Internal names in TensorFlow's messages, and our temporary names: folders of `files.local_copy`
 # and files that are not complete yet (`.<name>.<random>.bert-tf.tmp`).
 _INSIDES = re.compile(
-    r"\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w*\](\s*name:\s*)?|\s*\[\[\{\{.*|\S*/copy\.\w{8}/"
+    r"\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w*\](\s*name:\s*)?|\s*\[\[\{\{.*"
+    r"|\S*/copy\.\w{8}(\.bert-tf\.tmp)?/"
 )
 _UNFINISHED = re.compile(r"\.(?P<name>[^/\s]+)\.[a-z0-9_]{8}\.bert-tf\.tmp")
-# User and password in an address.
-_PASSWORD = re.compile(r"(?<=://)([^/\s:@]*):[^/\s@]*@")
+# User, password or token in an address: all up to the last @ before the path. A password may hold a
+# slash, which begins a path after the number of a port.
+_USER = re.compile(r"(?<=://)(?:[^/\s?#\"]*|[^/\s:@\"]+:(?!\d+/)[^\s:@\"]*)@(?=[\w.\[-])")
+# Signatures and keys in an address, and tokens of Hugging Face's hub anywhere.
+_QUERY = re.compile(r"(\w://[^\s?'\"]*)\?[^\s'\"]*=[^\s'\"]*")
+_TOKEN = re.compile(r"\bhf_\w{20,}")
 # Lines that name positions in the program, before TensorFlow's message.
 _POSITIONS = re.compile(r"Graph execution error:|Detected at node |  File ")
 # Module of an optional package → the package's name, and our extra that brings it.
@@ -52,12 +61,12 @@ class UserError(Exception):
 
     The message is one line that contains the problem, its position and the fix. Scripts print it
     without a traceback and end with exit status 2 (`bert_common/cli.py`). Any other exception is a
-    bug of ours. Control characters are escaped and passwords in addresses removed; words of
+    bug of ours. Control characters are escaped and secrets in addresses removed; words of
     hundreds of characters, and texts of many words, are shortened.
     """
 
     def __init__(self, message: str):
-        message = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], message.replace("\n", " "))
+        message = visible(message.replace("\n", " "))
         message = _LONG_WORD.sub(r"\1…\2", without_passwords(message))
         if len(message) > _LONGEST_MESSAGE:
             message = f"{message[:_LONGEST_MESSAGE]}…"
@@ -65,8 +74,37 @@ class UserError(Exception):
 
 
 def without_passwords(text: str) -> str:
-    """Returns the text with the password of each address replaced: "http://me:***@host"."""
-    return _PASSWORD.sub(r"\1:***@", text)
+    """Returns the text without the secrets of its addresses: user, password, token and query.
+
+    "http://me:secret@host/a?sig=key" gives "http://***@host/a?***".
+    """
+    if "://" in text:
+        text = _QUERY.sub(r"\1?***", _USER.sub("***@", text))
+    return _TOKEN.sub("hf_***", text)
+
+
+def without_secrets(value: Any) -> Any:
+    """Returns a value of JSON, or tuples, with every text in it `without_passwords`."""
+    if isinstance(value, str):
+        return without_passwords(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(without_secrets, value))
+    if isinstance(value, dict):
+        return {key: without_secrets(item) for key, item in value.items()}
+    return value
+
+
+def visible(text: str, kept: str = "") -> str:
+    """Returns a text from data with the characters escaped that a terminal would obey.
+
+    Args:
+      kept: characters that stay, such as line breaks.
+    """
+
+    def escape(match: re.Match) -> str:
+        return match[0] if match[0] in kept else ascii(match[0])[1:-1]
+
+    return _CONTROL.sub(escape, text)
 
 
 def in_one_line(error: object, longest: int = 300, most_lines: int | None = None) -> str:

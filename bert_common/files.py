@@ -31,6 +31,9 @@ _COPY_BYTES = 1 << 20
 # Suggestions for a missing name: names of a directory to compare, and the similarity to reach.
 _MAX_NAMES = 5000
 _SIMILARITY = 0.8
+# A compressed file that is read whole may unpack to so many bytes, or to so many times its size.
+_UNPACKED_BYTES = 64 << 20
+_MOST_PACKED = 100
 # Endings of names of compressed files, which are recognized by their first bytes.
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _GZIP = b"\x1f\x8b"
@@ -149,7 +152,11 @@ def cache_directory(environment: Mapping[str, str] = os.environ) -> str:
 
     Source: XDG base directory specification.
     """
-    shared = environment.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    home = os.path.expanduser("~")
+    # An account without a home directory has no name for it either.
+    if not os.path.isabs(home):
+        home = tempfile.gettempdir()
+    shared = environment.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
     return os.path.abspath(os.path.join(shared, "bert-tf"))
 
 
@@ -218,11 +225,31 @@ def local_copy(path: str, owner: object) -> str:
     """
     if not is_remote(path):
         return path
-    folder = tempfile.mkdtemp(prefix="copy.")
-    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
-    target = os.path.join(folder, os.path.basename(path))
+    target = os.path.join(temporary_folder(owner), os.path.basename(path))
     copy(path, target)
     return target
+
+
+def temporary_folder(owner: object) -> str:
+    """Makes a local directory that is removed together with its owner.
+
+    One that a killed process left is removed by the next process that makes one.
+    """
+    locks.remove_abandoned(tempfile.gettempdir(), rf"copy\.\w{{8}}{re.escape(locks.TEMPORARY)}")
+    while True:
+        folder = tempfile.mkdtemp(prefix="copy.", suffix=locks.TEMPORARY)
+        # Another process may have taken it for abandoned.
+        with contextlib.suppress(FileNotFoundError):
+            lock = locks.take(folder)
+            break
+    weakref.finalize(owner, _remove_folder, folder, lock)
+    return folder
+
+
+def _remove_folder(folder: str, lock: int | None) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)
 
 
 def same_file(a: str, b: str) -> bool:
@@ -516,7 +543,7 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
         if is_local:
             locks.remove_abandoned(parent, locks.temporary_names(name))
         temporary = tempfile.mkdtemp(
-            prefix=f".{name}.", suffix=locks.TEMPORARY, dir=temporary_parent
+            prefix=locks.temporary_prefix(name), suffix=locks.TEMPORARY, dir=temporary_parent
         )
     lock = None
     try:
@@ -608,11 +635,24 @@ def encoding_of(start: bytes) -> str:
 
 
 def read_text(path: str) -> str:
-    """Returns the text of a file, compressed or not; raises `UserError` if that is not UTF-8, or
-    UTF-16 with a byte order mark."""
+    """Returns the text of a file, compressed or not.
+
+    Raises:
+      UserError: it is neither UTF-8 nor UTF-16 with a byte order mark, or some kilobytes unpack to
+        more than memory should hold.
+    """
     try:
-        with user_error(f"can't read {path}"), open_unzipped(path) as (_, file):
-            data = file.read()
+        with user_error(f"can't read {path}"), open_unzipped(path) as (raw, file):
+            if file is raw:
+                data = file.read()
+                return data.decode(encoding_of(data))
+            most = max(_UNPACKED_BYTES, _MOST_PACKED * file_size(path))
+            data = file.read(most + 1)
+            if len(data) > most:
+                raise UserError(
+                    f"{path} unpacks to more than {most >> 20} MiB, {_MOST_PACKED} times its size: "
+                    "no text is packed so well: unpack it first"
+                )
             return data.decode(encoding_of(data))
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None

@@ -5,6 +5,7 @@ file and line.
 """
 
 import json
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -21,6 +22,10 @@ _TYPE_NAMES = {
     dict: "an object",
     list: "a list",
 }
+
+
+# An escape that may stand for half a surrogate pair.
+_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def write(path: str, value: object) -> None:
@@ -42,17 +47,24 @@ def read(path: str) -> Any:
     return parse(text, path)
 
 
-def parse(text: str, path: str = "", line: int | None = None) -> Any:
+def parse(
+    text: str, path: str = "", line: int | None = None, allow_half_pairs: bool = False
+) -> Any:
     """Returns the value of a JSON text.
 
     Args:
       path, line: origin of the text for messages; no line if the text is the whole file.
+      allow_half_pairs: whether the caller replaces halves of surrogate pairs.
 
     Raises:
-      UserError: the text is not JSON.
+      UserError: the text is not JSON, or has half a surrogate pair, which no output could hold.
     """
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        if not allow_half_pairs and _HALF_PAIR.search(text):
+            where = f"{path}:{line}: " if path and line is not None else path and f"{path}: "
+            check_text(value, where)
+        return value
     except json.JSONDecodeError as error:
         line = line or error.lineno
         problem = f"not JSON: {error.msg} at column {error.colno}"

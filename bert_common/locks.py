@@ -8,6 +8,7 @@ file systems, and all remote ones) nothing is locked and nothing is refused.
 """
 
 import contextlib
+import hashlib
 import os
 import re
 import shutil
@@ -29,6 +30,8 @@ _SECONDS_UNTIL_GONE = 2.0
 _SECONDS_BETWEEN_TRIALS = 0.1
 # Ending of the names of incomplete files; no other program uses it.
 TEMPORARY = ".bert-tf.tmp"
+# Bytes of a name that temporary names keep as it is.
+_LONGEST_NAME = 255 - len(f"..12345678{TEMPORARY}")
 # Locks that this process holds: descriptor → path of the directory (on Windows, of its lock file).
 _held: dict[int, str] = {}
 
@@ -169,8 +172,21 @@ def temporary_names(name: str | None = None) -> str:
     Args:
       name: final name of the file; None for any.
     """
-    name_pattern = ".+" if name is None else re.escape(name)
+    name_pattern = ".+" if name is None else re.escape(_short(name))
     return rf"\.{name_pattern}\.[a-z0-9_]{{8}}{re.escape(TEMPORARY)}"
+
+
+def temporary_prefix(name: str) -> str:
+    """Returns the beginning of the temporary names of a file or a directory."""
+    return f".{_short(name)}."
+
+
+def _short(name: str) -> str:
+    """Returns a name that leaves room for what temporary names add, of the 255 bytes of a name."""
+    encoded = os.fsencode(name)
+    if len(encoded) <= _LONGEST_NAME:
+        return name
+    return hashlib.sha256(encoded).hexdigest()
 
 
 def temporary_beside(path: str) -> tuple[int, str]:
@@ -181,7 +197,9 @@ def temporary_beside(path: str) -> tuple[int, str]:
     folder, name = os.path.split(os.path.abspath(path))
     remove_abandoned(folder, temporary_names(name))
     while True:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=TEMPORARY, dir=folder)
+        descriptor, temporary = tempfile.mkstemp(
+            prefix=temporary_prefix(name), suffix=TEMPORARY, dir=folder
+        )
         with contextlib.suppress(OSError):
             filelock.lock_descriptor(descriptor)
         if is_at(descriptor, temporary):

@@ -104,6 +104,9 @@ CHARTS = {
     "best_f1_thresh": Chart(
         QUALITY, "The threshold of best_f1: no answer where the null odds are above it."
     ),
+    "character_f1": Chart(
+        QUALITY, "F1 by characters of answers in scripts without blanks.", _PERCENT
+    ),
     # A chart of the number of questions would be constant.
     "total": Chart(None, "Questions."),
     "learning_rate": Chart(OPTIMIZER, "Learning rate of the last step of the report."),

@@ -2,11 +2,14 @@
 
 import contextlib
 import math
+import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
+
+from bert_common.errors import visible
 
 
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:
@@ -112,5 +115,10 @@ def code(value: object) -> str:
 
 
 def one_line(value: object) -> str:
-    """Returns a value as text without line breaks."""
-    return " ".join(str(value).split())
+    """Returns a value as text without line breaks or other characters that a terminal obeys."""
+    return visible(" ".join(str(value).split()))
+
+
+def markdown_text(value: object) -> str:
+    """Returns a value as one line of Markdown in which no markup is interpreted."""
+    return re.sub(r"([\\`*\[\]<>|~$!#&])", r"\\\1", one_line(value))

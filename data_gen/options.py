@@ -88,6 +88,11 @@ class CorpusOptions(TextOptions):
         "inferred from the length and the ends of lines.",
         choices=("auto", "true", "false"),
     )
+    remove_duplicates: bool = option(
+        False,
+        "Leave out documents and paragraphs that occurred before, word for word; they are counted "
+        "in any case.",
+    )
     held_out_fraction: float = option(
         0.0,
         "Fraction of the documents to write to --held_out_file, for evaluation.",
@@ -157,6 +162,11 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
         True,
         "Lower-case text and strip accents; false for cased models.",
         aliases=("do_lower",),
+    )
+    strip_accents: bool | None = option(
+        None,
+        "Strip accents; false keeps them in lower-cased text.",
+        default_text="that beside --vocab_file, else as --do_lower_case",
     )
     max_seq_length: int = option(
         128, "Maximum sequence length, with [CLS] and [SEP].", minimum=5, maximum=1 << 15

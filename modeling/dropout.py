@@ -40,7 +40,7 @@ class DropoutStream:
 
 
 def stream_key(seed: int, step):
-    """Returns 31 bits of the seed and the step, int64 [], of a stream as one tensor, int64 []."""
+    """Returns the key of a step's stream, int64 []: 31 bits of the seed, 32 of the step."""
     seed_bits = tf.constant((seed & 0x7FFFFFFF) << 32, tf.int64)
     return tf.bitwise.bitwise_or(seed_bits, tf.cast(step, tf.int64))
 

@@ -16,9 +16,10 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 # On a GPU, too, float32 is float32: TensorFlow would round the factors of products.
 os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
 
-# The same examples in every run, so that none fails by chance; HYPOTHESIS_PROFILE=default draws
-# others.
+# The same examples in every run, so that none fails by chance. HYPOTHESIS_PROFILE=random draws
+# others, as the workflows do; a failure is printed with the code that repeats it.
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("random", print_blob=True, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: tests that

@@ -30,7 +30,9 @@ TASK_METRICS: dict[str, tuple[str, ...]] = {
     "rte": ("accuracy",),
     "wnli": ("accuracy",),
 }
-CUSTOM_CLASSIFICATION = ("accuracy", "macro_f1")
+CUSTOM_CLASSIFICATION = ("accuracy", "macro_f1", "matthews_correlation")
+# With two classes, F1 is that of the second one, as in MRPC and QQP.
+CUSTOM_TWO_CLASSES = (*CUSTOM_CLASSIFICATION, "f1")
 CUSTOM_REGRESSION = ("pearson", "spearman")
 CUSTOM_MULTI_LABEL = ("micro_f1", "macro_f1", "subset_accuracy", "micro_precision", "micro_recall")
 
@@ -252,19 +254,43 @@ def confusion_text(matrix: np.ndarray, names: Sequence[str]) -> str:
     return named_table(rows)
 
 
+def confusions_of(predictions: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> str:
+    """Returns `confusion_text` of class numbers, int [E], in memory that does not grow with the
+    square of the number of classes."""
+    if len(names) <= _MAX_COLUMNS:
+        return confusion_text(confusion_matrix(predictions, labels, len(names)), names)
+    _check_classes(predictions, labels, len(names))
+    is_wrong = predictions != labels
+    # A pair of classes is one number; only those that occur are counted.
+    pairs = labels[is_wrong].astype(np.int64) * len(names) + predictions[is_wrong]
+    pairs, counts = np.unique(pairs, return_counts=True)
+    true, predicted = np.divmod(pairs, len(names))
+    return _list_confusions(true, predicted, counts, names)
+
+
 def _frequent_confusions(matrix: np.ndarray, names: Sequence[str]) -> str:
-    """Returns a line for each of the most frequent confusions."""
     # The diagonal holds the correct predictions, which are no confusions.
     errors = matrix - np.diag(matrix.diagonal())
     true, predicted = np.nonzero(errors)
-    counts = errors[true, predicted]
+    return _list_confusions(true, predicted, errors[true, predicted], names)
+
+
+def _list_confusions(
+    true: np.ndarray, predicted: np.ndarray, counts: np.ndarray, names: Sequence[str]
+) -> str:
+    """Returns a line for each of the most frequent confusions.
+
+    Args:
+      true, predicted, counts: int [N]: a pair of different classes, and its number of examples.
+    """
     order = np.argsort(-counts, kind="stable")[:_MAX_CONFUSIONS]
     if not len(order):
         return "no example in a wrong class"
-    padded = pad([[names[true[index]]] for index in order], str.ljust)
+    padded = pad([[shorten(names[true[index]], _MAX_NAME_LENGTH)] for index in order], str.ljust)
     lines = ["most frequent confusions (examples  true → predicted)"]
     for index, (name,) in zip(order, padded, strict=True):
-        lines.append(f"{counts[index]:8,}  {name} → {names[predicted[index]]}")
+        predicted_name = shorten(names[predicted[index]], _MAX_NAME_LENGTH)
+        lines.append(f"{counts[index]:8,}  {name} → {predicted_name}")
     if len(order) < len(counts):
         rest = counts.sum() - counts[order].sum()
         lines.append(f"… and {rest:,} examples in {len(counts) - len(order):,} rarer ones")

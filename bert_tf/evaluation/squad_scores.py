@@ -23,6 +23,15 @@ from data_gen.labelled.squad import Question, SquadData
 _MARGIN = 1.0
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+# Letters of scripts without blanks between words: Thai, Lao, Burmese, Khmer, Japanese and Chinese
+# (with the full-width forms of Latin letters and digits).
+_UNSPACED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u31f0-\u31ff"
+    r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff10-\uff9f\U00020000-\U0003ffff"
+)
+_HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+# A unit is such a letter, or a word of others; signs are left out.
+_UNIT = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 
 class _AnswerScore(NamedTuple):
@@ -84,6 +93,38 @@ def score(
             scores[f"best_{name}"] = 100.0 * best / len(questions)
             scores[f"best_{name}_thresh"] = threshold
     return scores
+
+
+def score_by_characters(data: SquadData, answers: dict[str, str]) -> dict[str, float]:
+    """Returns F1 by characters where the official F1 takes a whole answer for a word.
+
+    These are the questions whose right answers are in a script without blanks between words. A
+    letter of such a script is a unit, as is a word of another one; punctuation is left out.
+
+    Args:
+      answers: id → text, for every question; "" for "no answer".
+
+    Returns:
+      character_f1, the mean in percent, and character_total, the number of questions; nothing if
+      there are none.
+    """
+    scores = []
+    for question in data.questions:
+        if not has_unspaced_answer(question):
+            continue
+        units = _UNIT.findall(answers[question.id].lower())
+        best = 0.0
+        for right in question.answers:
+            best = max(best, _f1(units, _UNIT.findall(right.text.lower())))
+        scores.append(best)
+    if not scores:
+        return {}
+    return {"character_f1": 100.0 * sum(scores) / len(scores), "character_total": len(scores)}
+
+
+def has_unspaced_answer(question: Question) -> bool:
+    """Returns whether a right answer is in a script without blanks, such as Chinese or Thai."""
+    return any(_HAS_UNSPACED.search(right.text) for right in question.answers)
 
 
 def _means(prefix: str, answer_scores: list[_AnswerScore]) -> dict[str, float]:
@@ -193,11 +234,18 @@ def _score_answer(answer: str, question: Question, version_2: bool) -> _AnswerSc
     f1 = 0.0
     for right in rights:
         exact = max(exact, int(words == right))
-        common = (collections.Counter(words) & collections.Counter(right)).total()
-        if common:
-            precision = common / len(words)
-            recall = common / len(right)
-            f1 = max(f1, 2 * precision * recall / (precision + recall))
-        elif version_2 and words == right:
+        f1 = max(f1, _f1(words, right))
+        # Two texts without a word have no common one.
+        if version_2 and words == right:
             f1 = 1.0
     return _AnswerScore(exact, f1)
+
+
+def _f1(words: list[str], right: list[str]) -> float:
+    """Returns the F1 of the words that two texts share, each as often as both have it."""
+    common = (collections.Counter(words) & collections.Counter(right)).total()
+    if not common:
+        return 0.0
+    precision = common / len(words)
+    recall = common / len(right)
+    return 2 * precision * recall / (precision + recall)

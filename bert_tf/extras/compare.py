@@ -26,7 +26,7 @@ from bert_tf.plotting import names_of, with_runs_below
 from bert_tf.runs import provenance, results
 from bert_tf.runs.evaluation import EVAL_RESULTS
 from bert_tf.tables import named_table, shorten, show_mean
-from data_gen.tokenization.vocabulary import TOKENIZER_CONFIG_FILE
+from data_gen.tokenization.settings import TOKENIZER_CONFIG_FILE
 from modeling.checkpoints.companion_files import CONFIG_FILE, FLAGS_FILE, METRICS_FILE
 
 _TEST_RESULTS = "test_results.json"
@@ -255,11 +255,14 @@ def _read_versions(path: str, recorded: Mapping) -> dict[str, object]:
 
 
 def _read_scores(path: str) -> dict[str, float]:
-    """Reads the scores of the last evaluation, and those of the test set."""
-    # This file has the scores of the best weights, so it is read first.
+    """Returns metric → score of a run; scores of the test set begin with "test_".
+
+    The final evaluation, of the best weights, counts; else the last one while training. Only some
+    tasks have scores of a test set.
+    """
     evaluation = json_files.read_object(os.path.join(path, EVAL_RESULTS))
     if not evaluation:
-        # Runs of a sweep have no results of their own beside this file.
+        # A run of a sweep without --do_eval has its scores in run_result.json only.
         result = json_files.read_object(
             os.path.join(path, results.RESULT_FILE), {"metrics": dict | None}
         )

@@ -43,7 +43,11 @@ _QUERIES_AT_ONCE = 64
 
 
 def run(options: SearchOptions) -> None:
-    """Builds an index, or answers queries with it."""
+    """Builds an index, or answers queries with it.
+
+    Raises `UserError` if documents or weights change meanwhile.
+    """
+    facts = provenance.InputFacts.of(options)
     checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
     if checkpoint.vectors is None:
         raise UserError(
@@ -65,7 +69,7 @@ def run(options: SearchOptions) -> None:
     # Sentence encoders may have different prompts for documents and queries.
     if options.documents_file:
         model.prompt = checkpoint.vectors.prompt("document", "passage", "corpus")
-        make_index(options, model, sources)
+        make_index(options, model, sources, facts)
     else:
         model.prompt = checkpoint.vectors.prompt("query")
         answer(options, model, sources)
@@ -78,7 +82,10 @@ def run(options: SearchOptions) -> None:
 
 
 def make_index(
-    options: SearchOptions, model: SentenceEmbeddingInference, sources: dict[str, object]
+    options: SearchOptions,
+    model: SentenceEmbeddingInference,
+    sources: dict[str, object],
+    facts: provenance.InputFacts,
 ) -> None:
     """Writes an index, whole or not at all.
 
@@ -110,6 +117,7 @@ def make_index(
         # An index without documents would have vectors of no size.
         if not ids:
             raise UserError(f"--documents_file: {path} is empty: one document per line is expected")
+        facts.check()
         provenance.write_manifest(
             os.path.join(directory, INDEX_FILE),
             _VERSION,

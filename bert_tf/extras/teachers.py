@@ -25,6 +25,7 @@ from bert_common.progress import Progress
 from bert_tf.runs import provenance
 from bert_tf.runs.options import DistillationOptions
 from bert_tf.runs.results import digest
+from bert_tf.tasks.class_names import order_of_head
 from bert_tf.tasks.classification.data import (
     CLASSES,
     SCORES,
@@ -88,6 +89,8 @@ class Teachers:
         self._make_model = make_model
         self._sources = {f"--teacher_checkpoint={path}": read_checkpoint(path) for path in paths}
         self._models: list[BertTaskModel] = []
+        # The number that each class of the student has in a teacher; empty for heads without names.
+        self._orders: list[list[int]] = []
         for flag, source in self._sources.items():
             if source.config is None:
                 raise UserError(f"{flag}: there is no bert_config.json beside the checkpoint")
@@ -139,14 +142,16 @@ class Teachers:
                 )
 
     def check_labels(self, labels: Sequence[str]) -> None:
-        """Raises `UserError` for a teacher with other classes, or in another order."""
+        """Raises `UserError` for a teacher with other classes; learns the order of its classes."""
         for flag, source in self._sources.items():
             teacher_labels = label_names(source.config)
-            if teacher_labels != list(labels):
+            order = order_of_head(labels, teacher_labels)
+            if order is None or sorted(order) != sorted(labels):
                 raise UserError(
                     f"{flag} is for the labels {', '.join(teacher_labels)}, this task has "
                     f"{', '.join(labels)}: take a teacher that was fine-tuned on this task"
                 )
+            self._orders.append([order.index(label) for label in labels])
 
     def load(self, dtype: str) -> None:
         """Builds the models; to be called in the strategy's scope."""
@@ -172,6 +177,9 @@ class Teachers:
 
         def soft_labels(features: dict):
             logits = [logits_of(model(features)) for model in self._models]
+            # The classes of a teacher in the order of the student's.
+            for number, order in enumerate(self._orders):
+                logits[number] = tf.gather(logits[number], order, axis=-1)
             # Gradients flow through the student alone.
             means = mean_soft_labels(loss, logits, options.temperature)
             return tf.nest.map_structure(tf.stop_gradient, means)
@@ -210,6 +218,10 @@ class TeacherOutputs:
                 )
             self._checkpoints[path] = checkpoint
             self._labels[path] = class_labels(checkpoint) or []
+        # The weights are read when their outputs are first needed.
+        self._facts = provenance.InputFacts(
+            {provenance.TEACHER: provenance.weight_files(options.teacher_checkpoint)}
+        )
         self.labels = next(iter(self._labels.values()))
         # Path of a file → its logits: the runs of a sweep share them.
         self._logits: dict[str, np.ndarray] = {}
@@ -227,7 +239,7 @@ class TeacherOutputs:
             problem = ""
             if kind != data.kind:
                 problem = f"predicts {_KINDS[kind]}, this task is for {_KINDS[data.kind]}"
-            elif sorted(labels) != sorted(data.labels):
+            elif self._order(path, data) is None:
                 problem = (
                     f"is for the labels {', '.join(labels)}, this task has {', '.join(data.labels)}"
                 )
@@ -241,14 +253,15 @@ class TeacherOutputs:
                     "this task"
                 )
 
-    def distilled(
+    def examples_with_soft_labels(
         self, data: ClassificationData, loss: HeadLoss, temperature: float, run: "Trainer"
     ) -> Examples:
         """Returns the training set, transfer text included, with the means of the teachers' soft
         labels.
 
         Transfer text has the teachers' prediction as its label: metrics count agreement with it,
-        the loss does not use it. All windows of a text together have the weight of one text.
+        the loss does not use it. All windows of a text together have the weight of one text, or of
+        its class.
         """
         parts = []
         for name, split in (("train", data.train), ("transfer", data.transfer)):
@@ -270,6 +283,7 @@ class TeacherOutputs:
             # Values are by text; examples are windows of texts.
             for key, value in values.items():
                 values[key] = per_window(value, split.window_counts)
+            # The values of the training set win: its labels, and weights by --class_weights.
             values |= split.examples.values
             parts.append(dataclasses.replace(split.examples, values=values))
         return concatenated(parts)
@@ -294,13 +308,22 @@ class TeacherOutputs:
             logits = read_outputs(file, sources, (len(texts), len(self._labels[path]) or 1))
             if logits is None:
                 logits = self._compute_logits(path, name, texts, run)
+                self._facts.check()
                 # One process writes the directory of a run; the others have computed the same.
                 if run.devices.is_chief:
                     write_outputs(file, sources, logits)
             self._logits[file] = logits
+        return self._logits[file][:, self._order(path, data)]
+
+    def _order(self, path: str, data: ClassificationData) -> list[int] | None:
+        """Returns the number that each class of the data has in a teacher; None for others."""
         # A teacher of scores has one column, and no labels.
-        order = [self._labels[path].index(label) for label in data.labels] or [0]
-        return self._logits[file][:, order]
+        if not data.labels:
+            return [0]
+        names = order_of_head(data.labels, self._labels[path])
+        if names is None or sorted(names) != sorted(data.labels):
+            return None
+        return [names.index(label) for label in data.labels]
 
     def _compute_logits(
         self, path: str, name: str, texts: LabelledTexts, run: "Trainer"

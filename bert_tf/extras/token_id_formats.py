@@ -375,7 +375,8 @@ def write_files(
     tokenizer = task.tokenizer
     config = exported_config(task)
     shapes = {name: value.shape for name, value in weights.items()}
-    json_files.write(os.path.join(directory, CONFIG_FILE), config_values(config, shapes))
+    values = config_values(config, shapes, tokenizer.vocabulary.pad_id)
+    json_files.write(os.path.join(directory, CONFIG_FILE), values)
     # The length of the fine-tuned run is in these files, so that clients truncate as it did.
     settings = write_tokenizer(
         directory,

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Mapping
 
 from bert_common import files, json_files
-from bert_common.errors import without_passwords
+from bert_common.errors import without_passwords, without_secrets
 from bert_tf.training.callbacks import Callback
 from bert_tf.training.signals import Interrupted
 
@@ -56,7 +56,8 @@ class _Tracker(Callback, abc.ABC):
         run_ids = json_files.read_object(path, {name: str | None})
         # A sweep has runs of the same names as others, so the title has the directory above, too.
         title = "/".join(os.path.abspath(self._directory).split(os.sep)[-2:])
-        address = self.open(title, run_ids.get(name), trainer.task.options.values())
+        flags = without_secrets(trainer.task.options.values())
+        address = self.open(title, run_ids.get(name), flags)
         json_files.write(path, {**run_ids, name: self.id})
         trainer.log(f"{name}: {without_passwords(address)}")
 

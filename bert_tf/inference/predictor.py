@@ -21,7 +21,7 @@ from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.inference.options import InferenceSettings, PredictOptions, choose_task, task_class
 from bert_tf.inference.table_prediction import open_table, predict_table
-from data_gen.labelled.tables import looks_like_json
+from data_gen.labelled.tables import LONGEST_LINE, looks_like_json
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
 # Key of an object that is returned with the result.
@@ -170,16 +170,22 @@ def parse_line(line: bytes, pairs: bool) -> object:
 
 
 def serve(
-    predictor: Predictor, source: IO[bytes], write: Callable[[bytes], object]
+    predictor: Predictor,
+    source: IO[bytes],
+    write: Callable[[bytes], object],
+    name: str = "standard input",
 ) -> tuple[int, list[str]]:
     """Answers lines by lines of JSON until the input ends; waiting lines are computed together.
+
+    Args:
+      name: of the input, for errors.
 
     Returns:
       The number of lines, and the errors of unusable ones, each with its number.
     """
     count = 0
     errors = []
-    for lines in _waiting_lines(source):
+    for lines in _waiting_lines(source, name):
         text = ""
         for result in predictor.answer_lines(lines, count + 1):
             if "error" in result:
@@ -207,8 +213,8 @@ def run(options: PredictOptions) -> None:
         target = sys.stdout.buffer
         # A table is opened by its reader, which has to know the format.
         if options.input_file != "-" and table is None:
-            stack.enter_context(files.user_error(f"can't read {options.input_file}"))
-            _, source = stack.enter_context(files.open_unzipped(options.input_file))
+            with files.user_error(f"can't read {options.input_file}"):
+                _, source = stack.enter_context(files.open_unzipped(options.input_file))
         if options.output_file != "-":
             target = stack.enter_context(files.atomic_write(options.output_file, "wb"))
 
@@ -223,7 +229,8 @@ def run(options: PredictOptions) -> None:
             if note:
                 log(note)
         else:
-            count, errors = serve(predictor, source, write)
+            name = "standard input" if options.input_file == "-" else options.input_file
+            count, errors = serve(predictor, source, write, name)
     truncated = predictor.inference.truncated
     if truncated:
         log(
@@ -236,21 +243,40 @@ def run(options: PredictOptions) -> None:
         )
 
 
-def _waiting_lines(source: IO[bytes]) -> Iterator[list[bytes]]:
+def _waiting_lines(source: IO[bytes], name: str = "") -> Iterator[list[bytes]]:
     """Yields the complete lines that are available, without their ends; waits only for the first
-    one."""
-    rest = b""
+    one.
+
+    Raises `UserError` for a line that is longer than any file of lines has.
+    """
+    # Parts of a line whose end has not come: joined once, so that the time is linear in its length.
+    parts: list[bytes] = []
+    num_bytes = 0
+    num_lines = 0
     is_start = True
-    # `read1` makes one system call, which returns what a pipe holds, however little that is.
-    while data := source.read1(_BYTES_AT_ONCE):
+    while True:
+        # `read1` makes one system call, which returns what a pipe holds, however little that is.
+        with files.user_error(f"can't read {name}"):
+            data = source.read1(_BYTES_AT_ONCE)
+        if not data:
+            break
         if is_start:
             data = data.removeprefix(_BYTE_ORDER_MARK)
             is_start = False
+        parts.append(data)
+        num_bytes += len(data)
+        if num_bytes > LONGEST_LINE:
+            raise UserError(
+                f"line {num_lines + 1}: longer than {LONGEST_LINE >> 20} MiB: one input per line "
+                "is expected"
+            )
         if b"\n" in data:
-            *lines, rest = (rest + data).split(b"\n")
+            *lines, rest = b"".join(parts).split(b"\n")
+            parts = [rest]
+            num_bytes = len(rest)
+            num_lines += len(lines)
             yield [line.removesuffix(b"\r") for line in lines]
-        else:
-            rest += data
     # The last line may lack its end.
+    rest = b"".join(parts)
     if rest:
         yield [rest.removesuffix(b"\r")]

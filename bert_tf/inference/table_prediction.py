@@ -33,7 +33,7 @@ def open_table(options: PredictOptions) -> RowStream:
     """Opens the input of `predict.py` as a table.
 
     Raises:
-      UserError: it can't be read or lacks a column, or JSON lines are to become a CSV file.
+      UserError: it can't be read or lacks a column, or JSON is to become a CSV file.
     """
     named = [(options.text_a_column, "text_a_column")]
     if options.text_b_column is not None:
@@ -43,7 +43,7 @@ def open_table(options: PredictOptions) -> RowStream:
         named.append((options.id_column, "id_column"))
     table = RowStream(options.input_file, "input_file", named, options.file_format)
     # Objects may have any keys and nested values, for which a CSV file has no columns.
-    if table.is_json and options.writes_csv:
+    if table.is_json and table.header is None and options.writes_csv:
         raise UserError(
             f"--output_file={options.output_file}: the rows of {options.input_file} are JSON "
             "objects, which have no order of columns: give a name that ends with .jsonl"
@@ -83,7 +83,7 @@ def predict_table(
             num_rows += 1
             if _REASON in result:
                 num_unusable += 1
-                first_fault = first_fault or f"line {row.line}: {result[_REASON]}"
+                first_fault = first_fault or f"{table.unit} {row.line}: {result[_REASON]}"
             writer.add(row, result)
         writer.flush()
     # If no row can be used, the cause is one of the whole file.
@@ -159,7 +159,9 @@ class _CsvWriter:
         self._csv.writerow([*header, *names])
 
     def add(self, row: Row, result: dict) -> None:
-        cells = list(row.cells)
+        cells: list = list(row.cells)
+        if isinstance(row.cells, dict):
+            cells = list(row.cells.values())
         for column in self._columns:
             value = result.get(column, "")
             # Several labels share a cell, as in training files.

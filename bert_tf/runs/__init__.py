@@ -6,6 +6,7 @@ task.py           the interface of a task; fine_tuning.py has what tasks on labe
 sweep.py          several values of an option: many runs in one directory
 provenance.py     which files and weights a run was made from
 dry_run.py        the plan of a run, printed without starting it
+data_notes.py     what the labeled data of a run contains: classes, unknown words, repetitions
 model_card.py     README.md of a run directory
 evaluation.py     metrics and predictions at a step
 options.py        options of every run; development_sets.py holds out a part of a training file

@@ -4,7 +4,6 @@ Input: a task, and its model as the driver has made it. Output: lines for the us
 `Task.plan`.
 """
 
-import collections
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -20,10 +19,6 @@ from modeling.checkpoints.weights import original_names
 
 if TYPE_CHECKING:
     from bert_tf.runs.trainer import Trainer
-
-# Classes that are listed, and the number of examples below which a class is hardly learned.
-_MAX_CLASSES = 20
-_FEW_EXAMPLES = 5
 
 
 def describe(task: Task, trainer: "Trainer", plan: str | None) -> str:
@@ -107,18 +102,12 @@ def _input_files(task: Task) -> Iterable[str]:
 
 
 def describe_data(data: Datasets) -> list[tuple[str, str]]:
-    """Returns (subject, text) on the labeled files: lengths, classes and suspicious labels."""
+    """Returns (subject, text) on the lengths of the labeled examples."""
     rows = []
     for name, split in {"train": data.train, **data.dev, **data.test}.items():
         if split is None or not len(split.examples.row_lengths):
             continue
         rows.append((name, _describe_lengths(split)))
-        if split.classes:
-            rows.append(("", f"classes: {_list_classes(split.classes)}"))
-    # Only what is trained on matters: a test set may lack classes.
-    if data.train:
-        for problem in _suspicious_labels(data.train.classes):
-            rows.append(("look here", problem))
     return rows
 
 
@@ -133,30 +122,3 @@ def _describe_lengths(split: Dataset) -> str:
         f"{len(split):,} examples in {len(lengths):,} sequences, 5 % of them have at most {low} "
         f"tokens, half {median}, 95 % {high}, the longest {lengths.max()}; {truncated} cut"
     )
-
-
-def _list_classes(classes: dict[str, int]) -> str:
-    # Frequent classes first: the share of the first one is the accuracy of guessing.
-    by_frequency = sorted(classes.items(), key=lambda item: -item[1])
-    text = ", ".join(f"{label} {count:,}" for label, count in by_frequency[:_MAX_CLASSES])
-    if len(by_frequency) > _MAX_CLASSES:
-        text += f" and {len(by_frequency) - _MAX_CLASSES:,} more"
-    return text
-
-
-def _suspicious_labels(classes: dict[str, int]) -> list[str]:
-    """Returns lines on labels that look like mistakes."""
-    problems = []
-    # "Yes" and "yes " in a table are nearly always one class.
-    by_letters = collections.defaultdict(list)
-    for label in classes:
-        by_letters["".join(label.split()).lower()].append(label)
-    for labels in by_letters.values():
-        if len(labels) > 1:
-            problems.append(f"{' and '.join(map(repr, labels))} differ in case or blanks only")
-    rare = [repr(label) for label, count in classes.items() if count < _FEW_EXAMPLES]
-    if rare:
-        problems.append(
-            f"fewer than {_FEW_EXAMPLES} examples to train on: {', '.join(rare[:_MAX_CLASSES])}"
-        )
-    return problems

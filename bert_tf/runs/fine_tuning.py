@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from bert_common import files
 from bert_common.errors import UserError
+from bert_tf.runs import data_notes
 from bert_tf.runs.evaluation import (
     Evaluation,
     constant_predictions_warning,
@@ -99,6 +100,9 @@ class InMemoryTask(Task):
                 f"--max_seq_length={self.options.max_seq_length}: the model has no more positions"
             )
         self.notes += self.data.notes
+        # An answer to a single question comes without notes.
+        if not self.options.is_interactive:
+            self.notes += data_notes.describe(self.data, self.checkpoint.tokenizer)
         if self.data.train:
             self.train_examples = self.data.train.examples
         self.main_metric = self._choose_metric()
@@ -198,7 +202,8 @@ class InMemoryTask(Task):
     def make_dataset(self, trainer: "Trainer", phase: Phase) -> tf.distribute.DistributedDataset:
         options = self.options
         examples = self.examples_to_train_on(trainer)
-        # The batches after a resume are a function of seed and step, so no position is stored.
+        # The batches after a resume are a function of seed and step: the number of examples in the
+        # checkpoint is not needed.
         step = trainer.step
         lengths = self.padded_lengths(trainer.devices)
 

@@ -10,11 +10,12 @@ import shlex
 from collections.abc import Mapping
 
 from bert_common import files, json_files
+from bert_common.errors import visible
 from bert_common.options import declared_options
 from bert_tf.runs.evaluation import EVAL_RESULTS
 from bert_tf.runs.options import TrainingOptions
 from bert_tf.runs.results import SELECTION_FILE
-from bert_tf.tables import code, one_line, readable_table
+from bert_tf.tables import code, markdown_text, readable_table
 from bert_tf.training import run_directory
 from bert_tf.training.callbacks import Callback
 from modeling.checkpoints.companion_files import (
@@ -88,7 +89,7 @@ def write(directory: str, options: type[TrainingOptions]) -> None:
     name = directory
     if not files.is_remote(directory):
         name = os.path.basename(os.path.abspath(directory))
-    paragraphs = [f"# {one_line(name)}", summary(config, record.get("script"), flags, task)]
+    paragraphs = [f"# {markdown_text(name)}", summary(config, record.get("script"), flags, task)]
     scores = _scores(directory)
     if scores:
         paragraphs += ["## Scores", *scores]
@@ -98,7 +99,7 @@ def write(directory: str, options: type[TrainingOptions]) -> None:
     paragraphs += ["## Use", f"```bash\n{_prediction_command(directory, config, task)}\n```"]
     starts = run_directory.read_starts(directory)
     if starts:
-        paragraphs += ["## Last start", f"```bash\n{starts[-1]['command']}\n```"]
+        paragraphs += ["## Last start", f"```bash\n{visible(starts[-1]['command'])}\n```"]
         paragraphs.append(f"All are in `{FLAGS_FILE}`.")
     with files.atomic_write(path) as file:
         file.write(_MARK + "\n\n".join(paragraphs) + "\n")
@@ -188,7 +189,7 @@ def summary(
             examples.append("…")
         training += f" of {len(labels)} labels ({', '.join(examples)})"
     start = flags.get("init_checkpoint")
-    weights = f"the weights `{start}`" if start else "random weights"
+    weights = f"the weights {code(start)}" if start else "random weights"
     training += f" from {weights}"
     if script:
         training += f" by `{script}`"
@@ -210,5 +211,5 @@ def score_tables(directory: str) -> list[str]:
         if rows:
             paragraphs.append(f"`{name}`:\n\n{readable_table(('metric', 'value'), rows)}")
         if degenerate:
-            paragraphs.append(f"**{one_line(degenerate)}**")
+            paragraphs.append(f"**{markdown_text(degenerate)}**")
     return paragraphs

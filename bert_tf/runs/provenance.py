@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
+from bert_common.options import DIRECTORY, FILE, FILES, Options, declared_options
 from bert_tf.runs.options import TrainingOptions
 from bert_tf.runs.results import digest
 from modeling.checkpoints.companion_files import BEST_DIRECTORY
@@ -128,6 +129,91 @@ def record_of_start(
     _warn_of_training_data(current, current.get(TRAIN), log)
     # Start weights that are not given again stay in the record.
     return {"made_from": {**trained_on, **current}, "evaluated_on": {}}
+
+
+class InputFacts:
+    """Sizes, times, inodes and contents of inputs at one moment.
+
+    They are taken before the inputs are read and compared afterwards: what is recorded as the input
+    of a run would else be of another moment than the contents that it was made from.
+
+    Args:
+      groups: name of a flag → files. Of the files of a flag up to 64 MB are compared whole, of more
+        a sample of blocks.
+    """
+
+    def __init__(self, groups: Mapping[str, Sequence[str]]):
+        self._groups: dict[str, list[str]] = {}
+        for name, paths in groups.items():
+            self._groups[name] = [path for path in paths if not files.is_special(path)]
+        self._statuses = {name: _identities(paths) for name, paths in self._groups.items()}
+        self._contents = {name: self._content(name) for name in self._groups}
+
+    @classmethod
+    def of(cls, options: Options) -> "InputFacts":
+        """Returns the facts of all files that the options name.
+
+        Files that can't be read are left out: the reader reports them in its own words.
+        """
+        groups: dict[str, list[str]] = {}
+        for option in declared_options(type(options)):
+            value = getattr(options, option.name)
+            if not value:
+                continue
+            with contextlib.suppress(UserError, OSError):
+                if option.path == FILE and files.is_file(value):
+                    groups[option.name] = [value]
+                elif option.path == FILES:
+                    groups[option.name] = files.expand_patterns(value, option.name)
+                elif option.path == DIRECTORY and isinstance(value, str):
+                    paths = [os.path.join(value, name) for name in files.list_directory(value)]
+                    groups[option.name] = [path for path in paths if files.is_file(path)]
+        for name in (START, TEACHER):
+            checkpoints = getattr(options, name, None) or ()
+            if isinstance(checkpoints, str):
+                checkpoints = [checkpoints]
+            with contextlib.suppress(UserError, OSError):
+                groups[name] = weight_files(checkpoints)
+        return cls(groups)
+
+    def check(self, contents: bool = True) -> None:
+        """Raises `UserError` if a file has changed.
+
+        Args:
+          contents: whether contents are read again, as time and size may be set by hand.
+        """
+        for name, paths in self._groups.items():
+            for path, before, after in zip(
+                paths, self._statuses[name], _identities(paths), strict=True
+            ):
+                if before != after:
+                    raise _changed(name, path)
+            if contents and paths and self._content(name) != self._contents[name]:
+                raise _changed(name, paths[0])
+
+    def _content(self, name: str) -> str:
+        # Not the cached digest: equal sizes and times shall not be believed here.
+        statuses = [status[:3] for status in self._statuses[name]]
+        return _digest_of.__wrapped__(tuple(map(tuple, statuses)))
+
+
+def _identities(paths: Sequence[str]) -> list[list]:
+    """Returns the states of files with their inodes."""
+    identities = []
+    for path in paths:
+        try:
+            inode = None if files.is_remote(path) else os.stat(path).st_ino
+            identities.append([*files.state(path), inode])
+        except OSError:
+            identities.append([files.absolute(path), 0, 0, "missing"])
+    return identities
+
+
+def _changed(name: str, path: str) -> UserError:
+    return UserError(
+        f"--{name}: {path} has changed while it was read: run the same command again when it is "
+        "complete"
+    )
 
 
 def run_number(made_from: Mapping[str, Mapping]) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import tensorflow as tf
 
 from bert_common import files
-from bert_common.errors import UserError, in_one_line
+from bert_common.errors import UserError, in_one_line, visible
 from bert_common.gpus import cache_problem
 from bert_tf.runs.options import DeviceOptions, TrainingOptions
 from bert_tf.runs.task import Task
@@ -45,7 +45,12 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     combinations = options.combinations()
     # The task reads and checks its data before any device is touched: a mistake should be found
     # within seconds, not after a TPU or a cluster is connected.
+    from bert_tf.runs import provenance
+
+    # An answer to a question is recorded nowhere.
+    facts = None if options.is_interactive else provenance.InputFacts.of(options)
     task = make_task(options)
+    task.input_facts = facts
     _check_evaluations(task, is_sweep=len(combinations) > 1)
     _prepare_directory(options)
     devices = set_up_devices(options, options.paths())
@@ -63,7 +68,8 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     def log(line: str) -> None:
         # The chief prints and writes for all processes of a cluster.
         if devices.is_chief:
-            print(line, flush=True)
+            # Labels and names of files are anybody's.
+            print(visible(line, kept="\n\t"), flush=True)
 
     if options.dry_run:
         show_plan(task, tasks, devices, log)

@@ -28,6 +28,7 @@ from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
 
 if TYPE_CHECKING:
+    from bert_tf.runs.provenance import InputFacts
     from bert_tf.runs.trainer import Trainer
 
 
@@ -50,6 +51,8 @@ class Task(abc.ABC):
       head_mismatch: why the head in `start_weights` can't be used; None if it can, or there is
         none.
       vocab_file, do_lower_case, vocab_sha256: of the vocabulary; None if unknown.
+      input_facts: of the inputs before they were read; None if nothing is recorded.
+      reads_while_training: whether the training data are read from their files all the time.
     """
 
     options: TrainingOptions
@@ -64,6 +67,8 @@ class Task(abc.ABC):
     vocab_file: str | None = None
     do_lower_case: bool | None = None
     vocab_sha256: str | None = None
+    input_facts: "InputFacts | None" = None
+    reads_while_training: bool = False
 
     @property
     @abc.abstractmethod

@@ -106,6 +106,8 @@ class Trainer:
         with devices.strategy.scope():
             self.model = self._make_model()
             self._restore_or_load()
+        if task.input_facts is not None:
+            task.input_facts.check()
         if options.do_train:
             self._prepare_best_checkpoint()
         else:
@@ -130,7 +132,7 @@ class Trainer:
 
     @property
     def examples(self) -> int:
-        """Training examples seen: the position in their stream."""
+        """Training examples of all steps; in pre-training the position in their stream."""
         return int(self._state.examples.numpy())
 
     @property
@@ -526,6 +528,9 @@ class Trainer:
     def _save(self, check_interval: bool = True) -> None:
         """Saves a checkpoint, with `check_interval` only at multiples of the interval."""
         if self.devices.is_chief:
+            # Records are read during the whole training.
+            if self.task.reads_while_training and self.task.input_facts is not None:
+                self.task.input_facts.check(contents=False)
             self._checkpoints.save(check_interval=check_interval)
 
     def _is_evaluation_due(self) -> bool:

@@ -42,7 +42,8 @@ class RecordBatch(NamedTuple):
 
     Attributes:
       records: string [b].
-      passes: int64 [b], which pass over the files each record belongs to.
+      passes: int64 [b], the pass over the files that each record belongs to; once the step is
+        known, step << STEP_SHIFT | pass, by which masks are drawn.
       is_real: int32 [b], 0 for copies that fill the batch up; None if there are none.
     """
 

@@ -152,7 +152,7 @@ class Prediction:
         return strategy_results(self._strategy, self._replica_outputs, next(iterator))
 
     def _replica_outputs(self, features: dict) -> dict:
-        """Returns the outputs for the batch of all replicas, in the context of each."""
+        """Returns the outputs of the whole batch, gathered from all replicas; runs in each."""
         outputs = dict(self._model(features))
         outputs["example_index"] = features["example_index"]
         outputs["is_real_example"] = features["is_real_example"]

@@ -17,9 +17,10 @@ from collections.abc import Iterable, Mapping
 
 import bert_tf
 from bert_common import files, json_files, locks, version
-from bert_common.errors import UserError, in_one_line, without_passwords
+from bert_common.errors import UserError, in_one_line, without_passwords, without_secrets
 from bert_common.options import plain
-from data_gen.tokenization.vocabulary import write_tokenizer_config
+from data_gen.tokenization.settings import TokenizerSettings, write_settings
+from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints import companion_files
 from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
@@ -243,7 +244,7 @@ def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
         if name not in existing_flags:
             continue
         before = plain(existing_flags[name])
-        after = plain(value)
+        after = plain(without_secrets(value))
         if before != after:
             changes.append(f"{name}: {before} → {after}")
     return changes
@@ -260,7 +261,7 @@ def write_description(
     vocab_sha256: str | None = None,
     given: Iterable[str] = (),
 ) -> None:
-    """Writes everything but checkpoints and reports.
+    """Writes configuration, vocabulary, tokenizer_config.json, task.json and flags.json.
 
     Args:
       script: name of the script of the run.
@@ -269,19 +270,22 @@ def write_description(
       task: content of `task.json`; None for pre-training.
       given: names of the flags on the command line.
     """
+    settings = TokenizerSettings(do_lower_case=do_lower_case, fingerprint=vocab_sha256)
     config_file = os.path.join(directory, CONFIG_FILE)
     is_same = False
-    # The file that is there may be the one that was given, which must stay as it is.
+    # A file with the same values keeps its formatting: the user may have written it.
     with contextlib.suppress(UserError):
         is_same = files.exists(config_file) and BertConfig.from_file(config_file) == config
     if not is_same:
         config.to_file(config_file)
     if vocab_file is not None:
+        vocabulary = Vocabulary.from_file(vocab_file)
+        settings = vocabulary.settings(do_lower_case, vocab_sha256)
         # A run that resumes reads the vocabulary that it would overwrite.
         target = os.path.join(directory, VOCAB_FILE)
         if not files.same_file(vocab_file, target):
             files.copy(vocab_file, target)
-    write_tokenizer_config(directory, do_lower_case, vocab_sha256)
+    write_settings(directory, settings)
     if task is not None:
         json_files.write(os.path.join(directory, TASK_FILE), dict(task))
     _write_flags(
@@ -293,7 +297,7 @@ def write_description(
 def _write_flags(directory: str, changes: Mapping[str, object]) -> None:
     """Replaces some keys of `flags.json`."""
     path = os.path.join(directory, FLAGS_FILE)
-    json_files.write(path, {**json_files.read_object(path), **changes})
+    json_files.write(path, without_secrets({**json_files.read_object(path), **changes}))
 
 
 def rounded(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -39,8 +39,8 @@ class TrainingState:
 
     Attributes:
       step: int64, updates made.
-      examples: int64, examples seen: the position in the stream of training examples (for packed
-        ones, records seen).
+      examples: int64, examples of all steps, padding included; in pre-training the position in the
+        stream of records (of packed ones, records).
       loss_scale, steps_since_overflow: state of float16 training.
       run: int64, number of the run that the checkpoint belongs to; 0 if unknown.
     """

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 from bert_common import files, locks
+from bert_common.errors import without_secrets
 from bert_common.options import declared_options
 from bert_tf import charts
 from bert_tf.training.callbacks import Callback
@@ -124,6 +125,7 @@ def write_session(
     row = {}
     for option, value in values.items():
         # Values are texts, numbers, true or false.
+        value = without_secrets(value)
         row[option] = ",".join(map(str, value)) if isinstance(value, tuple) else value
     name = os.path.basename(os.path.abspath(directory))
     messages = [hp.hparams_pb(row, trial_id=name, start_time_secs=begun)]

@@ -19,7 +19,8 @@ from bert_common.options import FILES, Options, option
 from bert_common.progress import Progress
 from bert_tf.vocabulary import wordpiece_learner
 from data_gen.options import TEXT_FILES, TextOptions
-from data_gen.tokenization.vocabulary import UNK, Vocabulary, write_tokenizer_config
+from data_gen.tokenization.settings import TokenizerSettings, write_settings
+from data_gen.tokenization.vocabulary import UNK, Vocabulary
 from data_gen.tokenization.wordpiece import (
     ID_BYTES,
     WordPiece,
@@ -58,6 +59,11 @@ class VocabularyOptions(TextOptions):
     )
     do_lower_case: bool = option(
         True, "Lower-case the text and strip accents (an uncased vocabulary)."
+    )
+    strip_accents: bool | None = option(
+        None,
+        "Strip accents; false keeps them in lower-cased text, as for German or Spanish.",
+        default_text="as --do_lower_case",
     )
     num_unused: int = option(
         0,
@@ -160,7 +166,8 @@ def run(options: VocabularyOptions) -> None:
             file.write(f"{token}\n")
     config = dataclasses.replace(PRESETS[options.model_size], vocab_size=len(tokens))
     config.to_file(os.path.join(options.output_dir, "bert_config.json"))
-    write_tokenizer_config(options.output_dir, options.do_lower_case, None)
+    settings = TokenizerSettings(options.do_lower_case, options.strip_accents)
+    write_settings(options.output_dir, settings)
     print(
         f"wrote {len(tokens):,} tokens, {vocabulary.is_continuation.sum():,} of them "
         f"##continuations, to {options.output_dir} ({time.monotonic() - start:.0f} s in all)\n"
@@ -246,6 +253,7 @@ def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> C
             held_out_fraction,
             options.on_bad_utf8,
             progress.advance,
+            options.strip_accents,
         )
 
 
@@ -257,6 +265,7 @@ def count_words(
     held_out_fraction: float = 0.0,
     on_bad_utf8: str = "error",
     progress: Callable[[int], None] = lambda amount: None,
+    strip_accents: bool | None = None,
 ) -> CorpusCounts:
     """Counts the words of text files.
 
@@ -269,7 +278,13 @@ def count_words(
       progress: is called with the bytes read since, as they are stored.
     """
     counts = CorpusCounts(collections.Counter(), collections.Counter())
-    count_words_of = functools.partial(count_portion, do_lower_case, held_out_fraction, on_bad_utf8)
+    count_words_of = functools.partial(
+        count_portion,
+        do_lower_case,
+        held_out_fraction,
+        on_bad_utf8,
+        strip_accents=strip_accents,
+    )
     for words, held_out, num_bytes, stored in ordered_map(count_words_of, _portions(paths)):
         counts.words.update(words)
         counts.held_out.update(held_out)
@@ -299,7 +314,11 @@ def _prune(counts: CorpusCounts, max_words: int) -> None:
 
 
 def count_portion(
-    do_lower_case: bool, held_out_fraction: float, on_bad_utf8: str, portion: Portion
+    do_lower_case: bool,
+    held_out_fraction: float,
+    on_bad_utf8: str,
+    portion: Portion,
+    strip_accents: bool | None = None,
 ) -> tuple[dict[str, int], dict[str, int], int, int]:
     """Counts the words of a portion; runs in the workers.
 
@@ -328,20 +347,20 @@ def count_portion(
             held_out = text[start:]
             text = text[:start]
     return (
-        _words_of(text, do_lower_case),
-        _words_of(held_out, do_lower_case),
+        _words_of(text, do_lower_case, strip_accents),
+        _words_of(held_out, do_lower_case, strip_accents),
         len(data),
         portion.stored,
     )
 
 
-def _words_of(text: str, do_lower_case: bool) -> dict[str, int]:
+def _words_of(text: str, do_lower_case: bool, strip_accents: bool | None) -> dict[str, int]:
     """Returns word → number of occurrences in a text."""
     # Tokens of a chunk do not depend on its neighbors, so each different chunk is tokenized once.
     chunks = collections.Counter(text.split() if splits_plainly(text) else find_chunks(text))
     words: dict[str, int] = collections.defaultdict(int)
     for chunk, count in chunks.items():
-        for word in basic_tokenize(chunk, do_lower_case):
+        for word in basic_tokenize(chunk, do_lower_case, strip_accents):
             words[word] += count
     return dict(words)
 

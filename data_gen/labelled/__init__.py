@@ -2,6 +2,7 @@
 
     rows.py             shared by all readers: bad rows, the split into training and development set
     tables.py           TSV, CSV and JSON lines → columns, `LabelledTexts`; the table of formats
+    row_stream.py       the rows of a table one by one, for predictions beside them
     glue.py             official files of GLUE and XNLI → `LabelledTexts`
     pair_features.py    texts and pairs → `PairFeatures`; long texts → `WindowFeatures`
     squad.py            SQuAD files → `SquadData`, checked and repaired for training

@@ -61,6 +61,8 @@ class GlueTask:
       labels: names of the classes in the original's order, which numbers them; none for regression.
       headers: split → names of all columns, in the official order. The file of a split is called
         `<split>.tsv`.
+      class_names: names of numbered classes in Hugging Face's data sets, after which published
+        heads are named.
       has_misfits: some rows of the official training and development files have a wrong number of
         fields.
       other_folders: further names of its folder.
@@ -78,6 +80,7 @@ class GlueTask:
     other_folders: tuple[str, ...] = ()
     hub_columns: Columns | None = None
     hub_labels: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
 
 
 def _headers(**headers: str) -> dict[str, tuple[str, ...]]:
@@ -111,6 +114,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
             Columns("sentence", None, "label"),
             # The official training and development files lack this header.
             _headers(train="source,label,original_label,sentence", test="index,sentence"),
+            class_names=("unacceptable", "acceptable"),
         ),
         GlueTask(
             "sst-2",
@@ -118,6 +122,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
             _BINARY,
             Columns("sentence", None, "label"),
             _headers(train="sentence,label", test="index,sentence"),
+            class_names=("negative", "positive"),
         ),
         GlueTask(
             "mrpc",
@@ -129,6 +134,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
                 test="index,#1 ID,#2 ID,#1 String,#2 String",
             ),
             hub_columns=_SENTENCES,
+            class_names=("not_equivalent", "equivalent"),
         ),
         GlueTask(
             "sts-b",
@@ -149,6 +155,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
             ),
             has_misfits=True,
             hub_columns=Columns("question1", "question2", "label"),
+            class_names=("not_duplicate", "duplicate"),
         ),
         GlueTask(
             "mnli",
@@ -187,6 +194,7 @@ GLUE_TASKS: dict[str, GlueTask] = {
             _BINARY,
             _SENTENCES,
             _headers(train="index,sentence1,sentence2,label", test="index,sentence1,sentence2"),
+            class_names=("not_entailment", "entailment"),
         ),
         # The diagnostic set is predicted by a model that was trained on MNLI.
         GlueTask(

@@ -15,7 +15,7 @@ import functools
 import math
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -68,6 +68,12 @@ class ChoiceQuestions(LabelledFile):
     labels: np.ndarray | None
     label_kind: str = "index"
     _example_fields = ("ids", "contexts", "questions", "choices", "labels")
+
+    def inputs(self) -> Iterable[tuple[str, ...]]:
+        for context, question, choices in zip(
+            self.contexts, self.questions, self.choices, strict=True
+        ):
+            yield context, question, *choices
 
     def groups(self) -> list[str | int]:
         """Returns the context of each question, or its number if it has none."""

@@ -33,7 +33,7 @@ class Row(NamedTuple):
     Attributes:
       number: of the row, from 0, as in the ids of files without ids.
       line: line of the file on which the row begins, from 1.
-      cells: all fields of the row; of JSON lines the object.
+      cells: all fields of the row; an object in JSON, Parquet and Arrow files.
       values: the fields of the named columns.
       fault: why the row can't be used; None if it can.
     """
@@ -53,8 +53,8 @@ class RowStream:
       file_format: one of `tables.FORMATS`; "auto" decides by the extension.
 
     Attributes:
-      header: names of all columns; None for JSON lines and for a file without a header.
-      is_json: the rows are objects, which may have different keys.
+      header: names of all columns; None for JSON and for a file without a header.
+      is_json: the rows are objects; those of a file without `header` may have different keys.
 
     Raises:
       UserError: as `tables.read_named_columns`, also while the rows are read; but a bad row is
@@ -85,6 +85,9 @@ class RowStream:
             self._rows = itertools.chain([first], self._rows)
             if first[0] not in self._bad.faults:
                 self._check_keys(first[1])
+            # The rows of Parquet and Arrow files all have the columns of the first.
+            if file_format != "jsonl":
+                self.header = list(first[1])
             return
         locate = functools.partial(locate_named, path, named)
         self._layout, self._rows = read_delimited(self._bad, flag, file_format, locate, delimiter)
@@ -94,6 +97,11 @@ class RowStream:
             self.header = list(map(str.strip, first_row[1]))
         else:
             self._rows = itertools.chain([first_row], self._rows)
+
+    @property
+    def unit(self) -> str:
+        """What the lines of the rows count: "line", or "row" in a file without lines."""
+        return self._bad.unit
 
     def __iter__(self) -> Iterator[Row]:
         # The lines are read ahead of the rows: the faults of a row are before the next one.

@@ -14,7 +14,7 @@ import dataclasses
 import hashlib
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -70,6 +70,10 @@ class LabelledFile:
         if count is None or count >= len(self):
             return self
         return self.take(np.arange(count))
+
+    def inputs(self) -> Iterable[tuple[str, ...]]:
+        """Returns the texts of each example that the model reads."""
+        raise NotImplementedError
 
     def groups(self) -> Sequence[Hashable]:
         """Returns a key for each example; `split` keeps examples with equal keys together."""

@@ -11,7 +11,7 @@ layout of BEIR. Output: `SentencePairs`, or `Retrieval`, from which ranking metr
 import dataclasses
 import functools
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Self
 
 import numpy as np
@@ -56,6 +56,9 @@ class SentencePairs(LabelledFile):
     def take(self, rows: np.ndarray) -> Self:
         columns = [items_of(texts, rows) for texts in self.columns]
         return dataclasses.replace(super().take(rows), columns=columns)
+
+    def inputs(self) -> Iterable[tuple[str, ...]]:
+        return zip(*self.columns, strict=True)
 
     def groups(self) -> list[str]:
         """Returns the anchors, or the positives if these repeat more often, as paragraphs with

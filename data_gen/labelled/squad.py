@@ -12,6 +12,7 @@ Training data is checked first, and answers whose `answer_start` is slightly wro
 
 import dataclasses
 import re
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -108,6 +109,9 @@ class SquadData(LabelledFile):
             questions=questions,
             articles=articles,
         )
+
+    def inputs(self) -> Iterable[tuple[str, ...]]:
+        return ((question.text, self.contexts[question.context]) for question in self.questions)
 
     def groups(self) -> list[int]:
         """Returns the article of each question, so that `split` keeps articles together."""

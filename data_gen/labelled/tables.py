@@ -24,7 +24,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -64,7 +64,7 @@ _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
 _COLUMN_NUMBER = re.compile(r"[0-9]{1,9}")
 # A text may be a whole document, so that the default limit of Python's csv (128 KiB per field) is
 # too low. A longer line means another kind of file, or one without end.
-_LONGEST_LINE = 256 << 20
+LONGEST_LINE = 256 << 20
 # Number of lines that show the separator and the quotation marks of a file.
 _SAMPLE_LINES = 1000
 # A field in quotation marks, with those inside of it doubled.
@@ -200,7 +200,11 @@ class Table:
         return sets
 
     def label_numbers(
-        self, sets: list[list[str]], labels: Sequence[str], several: bool = False
+        self,
+        sets: list[list[str]],
+        labels: Sequence[str],
+        several: bool = False,
+        ignore_case: bool = False,
     ) -> np.ndarray:
         """Returns positions in `labels`; refuses rows with any other label.
 
@@ -209,6 +213,9 @@ class Table:
         """
         # A dictionary, as some tasks have thousands of classes.
         number_of_label = {label: number for number, label in enumerate(labels)}
+        folded = {}
+        if ignore_case:
+            folded = {label.casefold(): number for number, label in enumerate(labels)}
         numbers: np.ndarray
         if several:
             numbers = np.zeros((len(sets), len(labels)), np.uint8)
@@ -216,7 +223,7 @@ class Table:
             numbers = np.zeros(len(sets), np.int32)
         for row, names in enumerate(sets):
             for name in names:
-                number = number_of_label.get(name)
+                number = number_of_label.get(name, folded.get(name.casefold()))
                 if number is None:
                     self.refuse(
                         row,
@@ -227,6 +234,20 @@ class Table:
                 else:
                     numbers[row] = number
         return numbers
+
+
+class UnusableRow(NamedTuple):
+    """A row of a file to predict that has no usable text.
+
+    Attributes:
+      number: of the row in the file, from 0.
+      id: as those of the other rows.
+      reason: what is wrong with it.
+    """
+
+    number: int
+    id: str
+    reason: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -240,6 +261,7 @@ class LabelledTexts(LabelledFile):
       labels: int32 [E], class numbers; float32 [E], scores, for regression; uint8 [E, C], 1 for
         each class of an example, for several labels; None for an unlabeled split.
       label_names: names of the C classes.
+      unusable: rows of the file that are no examples, if predictions have a line for them, too.
     """
 
     ids: list[str]
@@ -247,7 +269,31 @@ class LabelledTexts(LabelledFile):
     text_b: list[str] | None
     labels: np.ndarray | None
     label_names: tuple[str, ...] = ()
+    unusable: tuple[UnusableRow, ...] = ()
     _example_fields = ("ids", "text_a", "text_b", "labels")
+
+    def first(self, count: int | None) -> Self:
+        examples = super().first(count)
+        # The number of examples before an unusable row: one after the last example is left out.
+        unusable = []
+        for index, row in enumerate(self.unusable):
+            if len(examples) == len(self) or row.number - index < len(examples):
+                unusable.append(row)
+        return dataclasses.replace(examples, unusable=tuple(unusable))
+
+    def in_file_order(self) -> Iterator[int | UnusableRow]:
+        """Yields the number of each example, with the unusable rows at their places."""
+        unusable = list(self.unusable)
+        for example in range(len(self)):
+            while unusable and unusable[0].number == example + len(self.unusable) - len(unusable):
+                yield unusable.pop(0)
+            yield example
+        yield from unusable
+
+    def inputs(self) -> Iterable[tuple[str, ...]]:
+        if self.text_b is None:
+            return zip(self.text_a, strict=True)
+        return zip(self.text_a, self.text_b, strict=True)
 
     def groups(self) -> list[str]:
         return self.text_a
@@ -267,12 +313,15 @@ def read_labelled_file(
     label_column: str | None = None,
     labels: Sequence[str] | None = None,
     order: Callable[[list[str]], Sequence[str]] = list,
+    ignore_case: bool = False,
     regression: bool = False,
     separator: str | None = None,
     file_format: str = "auto",
     skip_bad_rows: Skip = None,
     delimiter: str | None = None,
     label_columns: Sequence[str] = (),
+    id_column: str | None = None,
+    keep_unusable: bool = False,
 ) -> LabelledTexts:
     """Reads a file of examples; the columns are found as by `read_named_columns`.
 
@@ -282,11 +331,14 @@ def read_labelled_file(
       labels: the classes; the number of a label is its position. None for the labels in the file,
         sorted, by value if all are whole numbers. White space around labels is dropped.
       order: gets the sorted classes of the file and returns them in the order of their numbers.
+      ignore_case: find a label of the file in `labels` also by another spelling of its case.
       separator: character between several labels of an example; None if each has one. In JSON
         lines the labels may also be a list.
       file_format: one of `FORMATS`; "auto" decides by the extension.
       delimiter: see `read_table`.
       label_columns: in place of `label_column`, a column of 0 and 1 for each class.
+      id_column: column of the ids; None for the numbers of the rows.
+      keep_unusable: bad rows are no error but `LabelledTexts.unusable`, unless all are bad.
 
     Raises:
       UserError: names file and lines: as `read_named_columns`; an empty first text; a label that is
@@ -301,7 +353,10 @@ def read_labelled_file(
     if label_column is not None:
         named.append((label_column, "label_column"))
     named += [(name, "label_columns") for name in label_columns]
+    if id_column is not None:
+        named.append((id_column, "id_column"))
     table = read_named_columns(path, flag, named, file_format, skip_bad_rows, delimiter)
+    ids = _take_ids(table, has_ids=id_column is not None)
     # The columns are in the order of `named`: texts, then the labels.
     text_a = table.columns[0]
     table.check_strings(text_a, text_a_column, may_be_empty=False)
@@ -320,17 +375,47 @@ def read_labelled_file(
         sets = table.label_sets(table.columns[-1], separator)
         if labels is None:
             labels = order(_find_classes(table, sets, label_column, separator is not None))
-        numbers = table.label_numbers(sets, labels, separator is not None)
-    return table.resolve(
-        LabelledTexts(
-            path=path,
-            ids=table.numbers(),
-            text_a=text_a,
-            text_b=text_b,
-            labels=numbers,
-            label_names=tuple(labels or ()),
-        )
+        numbers = table.label_numbers(sets, labels, separator is not None, ignore_case)
+    texts = LabelledTexts(
+        path=path,
+        ids=ids,
+        text_a=text_a,
+        text_b=text_b,
+        labels=numbers,
+        label_names=tuple(labels or ()),
     )
+    if keep_unusable and table.bad.faults:
+        return _with_unusable_rows(texts, table)
+    return table.resolve(texts)
+
+
+def _with_unusable_rows(texts: LabelledTexts, table: Table) -> LabelledTexts:
+    """Returns the good rows as examples, and the bad ones beside them."""
+    # All rows but one may be bad: none of them is lost.
+    table.bad.skip = max(len(texts) - 1, 1)
+    good = table.bad.good_rows(table.lines)
+    bad = np.setdiff1d(np.arange(len(texts)), good)
+    unusable = []
+    # There is one fault for each bad row now, in their order.
+    for row, (line, fault) in zip(bad.tolist(), table.bad.faults.items(), strict=True):
+        unusable.append(UnusableRow(row, texts.ids[row], f"{table.bad.unit} {line}: {fault}"))
+    note = (
+        f"{texts.path}: {len(unusable):,} of {len(texts):,} rows can't be predicted and have the "
+        f"reason in place of a label; the first is {unusable[0].reason}"
+    )
+    return dataclasses.replace(texts.take(good), unusable=tuple(unusable), notes=(note,))
+
+
+def _take_ids(table: Table, has_ids: bool) -> list[str]:
+    """Returns the ids in the last column, which is removed; else the numbers of the rows."""
+    if not has_ids:
+        return table.numbers()
+    ids = []
+    for value in table.columns.pop():
+        if not isinstance(value, str):
+            value = json.dumps(value, ensure_ascii=False)
+        ids.append(value)
+    return ids
 
 
 def _find_classes(
@@ -363,6 +448,12 @@ def _find_classes(
                 "header. Name the columns as it does, or remove it"
             )
     classes = sorted(counts)
+    # Scores in quotation marks would make a class of every number.
+    if all(map(_NUMBER.fullmatch, classes)) and any(float(name) % 1 for name in classes):
+        raise UserError(
+            f"{path}: the labels are numbers such as {classes[-1]} {column}: give --regression for "
+            "scores; classes need names that are no decimal numbers"
+        )
     if all(map(_WHOLE_NUMBER.fullmatch, classes)):
         classes.sort(key=int)
     # "1.0" may be the number of a class that a spreadsheet has written; 3.6 is a score.
@@ -525,7 +616,8 @@ def read_table(
                 f"{width} columns expected, as in the first row, but {len(fields)} found: {hint} "
                 "or line breaks",
             )
-            fields = [""] * width
+            # Its id is still the one by which the row is found.
+            fields = (fields + [""] * width)[:width]
         lines.append(line)
         picked.append(pick(fields))
     if not picked:
@@ -712,7 +804,7 @@ def _csv_rows(
 ) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(map(itemgetter(1), lines), delimiter=delimiter, strict=True)
     # The limit is global to the process, so it is restored at the end.
-    limit = csv.field_size_limit(_LONGEST_LINE)
+    limit = csv.field_size_limit(LONGEST_LINE)
     line = 1
     try:
         for fields in reader:
@@ -793,13 +885,15 @@ def _objects_in(value: Any, path: str) -> list | None:
     return None
 
 
-def json_object(text: str, path: str = "", line: int | None = None) -> dict:
+def json_object(
+    text: str, path: str = "", line: int | None = None, allow_half_pairs: bool = False
+) -> dict:
     """Returns the JSON object that a line holds.
 
     Raises:
       UserError: it holds none; names path and line if they are given.
     """
-    value = json_files.parse(text, path, line)
+    value = json_files.parse(text, path, line, allow_half_pairs)
     if isinstance(value, dict):
         return value
     message = f"one JSON object per line is expected, not {quoted(value)}"
@@ -827,7 +921,7 @@ def decoded_lines(
 ) -> Iterator[tuple[int, str]]:
     """Yields the `numbered_lines` of an open file or standard input, called `where` in errors."""
     # A size limit per line bounds the memory for a file without line ends.
-    read_line = functools.partial(file.readline, _LONGEST_LINE + 1)
+    read_line = functools.partial(file.readline, LONGEST_LINE + 1)
     first = read_line()
     lines: Iterable[bytes] = itertools.chain([first] if first else [], iter(read_line, b""))
     if files.encoding_of(first) == "utf-16":
@@ -838,9 +932,9 @@ def decoded_lines(
             raise UserError(f"{where}: damaged UTF-16: save the file as UTF-8") from None
         lines = (line.encode() for line in io.StringIO(text, newline="\n"))
     for number, line in enumerate(lines, 1):
-        if len(line) > _LONGEST_LINE:
+        if len(line) > LONGEST_LINE:
             raise UserError(
-                f"{where}:{number}: longer than {_LONGEST_LINE >> 20} MiB: a file of lines is "
+                f"{where}:{number}: longer than {LONGEST_LINE >> 20} MiB: a file of lines is "
                 "expected"
             )
         if number == 1:

@@ -84,6 +84,12 @@ class TaggedSentences(LabelledFile):
         fields_of_words = self._select(("words", "lines", "tags", "offsets"), words)
         return dataclasses.replace(super().take(rows), **fields_of_words)
 
+    def inputs(self) -> Iterable[tuple[str, ...]]:
+        end = 0
+        for length in self.row_lengths.tolist():
+            end += length
+            yield tuple(self.words[end - length : end])
+
     def groups(self) -> Sequence[int]:
         """Returns the document of each sentence, so that `split` keeps documents together."""
         if self.documents is None:
@@ -445,7 +451,7 @@ def _of_words(value: dict, word_key: str, tag_key: str) -> _Sentence:
     for tag in tags:
         # JSON has true and false, which Python counts as int.
         if type(tag) not in (str, int) or (type(tag) is int and tag < 0):
-            raise UserError(f"a tag must be a string, not {quoted(tag)}")
+            raise UserError(f"a tag must be a string, or a number from 0, not {quoted(tag)}")
     return _Sentence(words, tags)
 
 

@@ -40,7 +40,7 @@ from bert_common.progress import Progress, painter
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
 from data_gen.pretraining.work_directory import WorkDirectory
-from data_gen.pretraining.workers import PORTIONS, load_tokenizer
+from data_gen.pretraining.workers import PORTIONS, tokenizer_of
 from data_gen.tokenization.vocabulary import check_beside
 
 _NUM_PRINTED_EXAMPLES = 3
@@ -52,7 +52,15 @@ _NOT_COMPARED = ("input_file", "output_file", "num_workers", "resume")
 def run(options: PretrainingDataOptions) -> None:
     """Runs the command: generates, then prints some examples, the statistics and the warnings."""
     files.check_readable(options.vocab_file, "vocab_file")
-    tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
+    tokenizer = tokenizer_of(options)
+    # Nothing but the flag says the casing of a vocabulary that stands alone.
+    entry = tokenizer.vocabulary.upper_case_entry
+    if options.do_lower_case and entry is not None:
+        print(
+            f"WARNING: {options.vocab_file} has upper-case entries such as {entry}, which text "
+            "that is lower-cased never has: --do_lower_case=false for a cased vocabulary",
+            file=sys.stderr,
+        )
     note = _predictions_note(options)
     if note is not None:
         print(note, file=sys.stderr)
@@ -110,8 +118,8 @@ def generate(options: PretrainingDataOptions) -> dict:
       UserError: the input, an output or the disk is at fault, there is nothing to resume or
         something in the way, or the vocabulary contradicts the `tokenizer_config.json` beside it.
     """
-    tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
-    check_beside(tokenizer.vocabulary, options.do_lower_case)
+    tokenizer = tokenizer_of(options)
+    check_beside(tokenizer.vocabulary, options.do_lower_case, options.strip_accents)
     input_files = files.expand_patterns(options.input_file, "input_file")
     for path in input_files:
         files.check_readable(path, "input_file")
@@ -149,10 +157,12 @@ def _identity(
     for declared in declared_options(type(options)):
         if declared.name not in _NOT_COMPARED:
             identity[declared.name] = getattr(options, declared.name)
-    tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
+    tokenizer = tokenizer_of(options)
     identity["dupe_factor"] = options.passes
     identity["vocab_file"] = files.absolute(options.vocab_file)
     identity["vocab_sha256"] = tokenizer.vocabulary.fingerprint
+    # The effective setting: the one beside the vocabulary may change between two starts.
+    identity["strip_accents"] = tokenizer.strip_accents
     identity["input_file"] = [files.state(path) for path in input_files]
     identity["output_file"] = [os.path.abspath(path) for path in output_files]
     return identity
@@ -167,7 +177,7 @@ def _generate(
 ) -> dict:
     """Fills the work directory with all shards; returns the content of the statistics file."""
     started = time.monotonic()
-    tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
+    tokenizer = tokenizer_of(options)
     text = _scan(options, work, input_files)
     portions: list[list[corpus.Block]] = []
     if text.blocks:

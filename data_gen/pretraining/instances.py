@@ -187,8 +187,7 @@ def full_length_segments(
     Sentences play no part. The segments of a document cover all of it. Their phase is random, so
     that several passes cut differently; the first and the last overlap their neighbors instead of
     being short. Only a document shorter than the target makes a short segment. The target is drawn
-    once per document:
-    max_seq_length - 2 or, with `short_seq_prob`, anything from 2.
+    once per document: max_seq_length - 2 or, with `short_seq_prob`, anything from 2.
 
     Args and result as for `segment_pairs`; `b_length` and `random_next` are 0.
     """

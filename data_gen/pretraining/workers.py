@@ -37,6 +37,11 @@ load_tokenizer = functools.lru_cache(maxsize=1)(Tokenizer.from_file)
 _writer = functools.lru_cache(maxsize=1)(RecordWriter)
 
 
+def tokenizer_of(options: PretrainingDataOptions) -> Tokenizer:
+    """Returns the tokenizer of the options."""
+    return load_tokenizer(options.vocab_file, options.do_lower_case, options.strip_accents)
+
+
 def make_run(
     options: PretrainingDataOptions, work: tuple[int, list[corpus.Block], list[corpus.Block], str]
 ) -> dict:
@@ -51,7 +56,7 @@ def make_run(
       Facts: counts (of `corpus.load`), instances, text_bytes, peak_bytes.
     """
     number, blocks, other_blocks, path = work
-    tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
+    tokenizer = tokenizer_of(options)
     documents = corpus.load(blocks, tokenizer, options.on_bad_utf8)
     # Instances are made of the portion's own documents only.
     num_own = documents.size
@@ -123,7 +128,7 @@ def make_part(
       Facts: counts (of `statistics.count_instances`), bytes, peak_bytes.
     """
     part, path = work
-    vocab_size = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.size
+    vocab_size = tokenizer_of(options).vocabulary.size
     dtype = external_shuffle.row_type(options.max_seq_length, vocab_size)
     rows, order = external_shuffle.read_bucket(runs, part.bucket, bucket_bits, dtype)
     rows = rows[order[part.first : part.last]]
@@ -158,7 +163,7 @@ def _serialize(
     """Masks instances, packs them if the options say so, and yields their records and counts, some
     at a time."""
     batch = max(_TOKENS_AT_ONCE // options.max_seq_length, 1)
-    vocab_size = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.size
+    vocab_size = tokenizer_of(options).vocabulary.size
     schema = options.schema
     if not options.packed:
         for begin in range(0, len(rows), batch):
@@ -234,7 +239,7 @@ def _features(
 
 
 def _masking(options: PretrainingDataOptions) -> Masking:
-    vocabulary = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary
+    vocabulary = tokenizer_of(options).vocabulary
     is_continuation = None
     if options.do_whole_word_mask:
         is_continuation = vocabulary.is_continuation

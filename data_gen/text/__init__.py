@@ -2,5 +2,6 @@
 
 corpus_readers.py      files → documents: plain text, JSON lines, WikiExtractor; gzipped or not
 corpus_preparation.py  documents → sentences: the prepared corpus and its statistics
+duplicates.py          documents and paragraphs that occurred before
 docstrings.py          installed Python packages → documents, for a corpus without a download
 """

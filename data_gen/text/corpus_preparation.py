@@ -29,6 +29,7 @@ from bert_common.errors import UserError
 from bert_common.progress import Progress
 from data_gen.options import CorpusOptions
 from data_gen.text.corpus_readers import ReadingNotes, read_documents
+from data_gen.text.duplicates import DocumentPart, DuplicateFilter
 
 # Number of characters that a worker gets at a time: some 50 ms of work.
 _PORTION_CHARACTERS = 1 << 18
@@ -123,14 +124,6 @@ _NOT_ABBREVIATIONS = (
 # Full stops of Chinese and Japanese, the danda of the scripts of India, the Arabic question mark
 # and the Urdu full stop, with the closing quotes and brackets that belong to the sentence.
 _OTHER_END = re.compile("[。！？｡।॥؟۔]+[」』”’）】\"')]*\\s*")
-
-
-class DocumentPart(NamedTuple):
-    """A document, or a part of a long one, for a worker; `document` is its number."""
-
-    document: int
-    held_out: bool
-    paragraphs: list[str]
 
 
 class SplitPart(NamedTuple):
@@ -348,6 +341,8 @@ def _split(
         read_documents(path, options, notes, progress) for path in input_files
     )
     parts = make_parts(documents, options.held_out_fraction, options.seed)
+    duplicates = DuplicateFilter(options.remove_duplicates, notes)
+    parts = duplicates.apply(parts)
     portions = parallel.portions(parts, _num_characters, _PORTION_CHARACTERS)
     return parallel.ordered_map(split_portion, portions, options.workers)
 
@@ -378,6 +373,17 @@ def report(num_files: int, written: Mapping[str, CorpusWriter], notes: ReadingNo
     for writer in others:
         if not writer.documents:
             warnings.append("no document was held out: raise --held_out_fraction")
+    line = (
+        f"exact duplicates: {notes.duplicate_documents:,} documents and "
+        f"{notes.duplicate_paragraphs:,} paragraphs of others"
+    )
+    if notes.removes_duplicates:
+        line += ", left out"
+    elif notes.duplicate_documents or notes.duplicate_paragraphs:
+        warnings.append(f"{line}: --remove_duplicates leaves them out")
+        line = ""
+    if line:
+        lines.append(line)
     lines += [f"warning: {warning}" for warning in warnings]
     return "\n".join(lines)
 

@@ -49,12 +49,18 @@ class ReadingNotes:
       nul_characters: number of NUL characters that were removed.
       empty_files: files without any text.
       layouts: description of a layout → number of files.
+      duplicate_documents, duplicate_paragraphs: number of documents that repeat another one, and
+        of paragraphs in other documents that repeat one.
+      removes_duplicates: they are left out.
     """
 
     bad_utf8_lines: int = 0
     nul_characters: int = 0
     empty_files: list[str] = dataclasses.field(default_factory=list)
     layouts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    duplicate_documents: int = 0
+    duplicate_paragraphs: int = 0
+    removes_duplicates: bool = False
 
 
 class Lines:
@@ -241,7 +247,7 @@ def _sample_texts(sample: list[str], text_field: str) -> list[str]:
     for line in sample:
         # A wrong line is reported when it is read as a document.
         with contextlib.suppress(UserError):
-            text = str(json_object(line).get(text_field, ""))
+            text = str(json_object(line, allow_half_pairs=True).get(text_field, ""))
             texts += [*text.splitlines(), ""]
     return texts
 
@@ -343,7 +349,7 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
         if not line.strip():
             continue
         where = f"{lines.path}:{number}"
-        record = json_object(line, lines.path, number)
+        record = json_object(line, lines.path, number, allow_half_pairs=True)
         if text_field not in record:
             raise UserError(
                 f"{where}: no field {text_field!r}, only {', '.join(sorted(record)) or 'none'}: "

@@ -12,7 +12,6 @@ of mostly ASCII text go through `vectorized.py`, two to three times as fast; all
 `b"".join(map(cache.__getitem__, text.split()))`, loops in C.
 """
 
-import re
 import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from data_gen.tokenization.added_tokens import AddedTokens
+from data_gen.tokenization.settings import AddedToken
 from data_gen.tokenization.vectorized import PIECE_WITH_OFFSETS, VectorizedTokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from data_gen.tokenization.wordpiece import (
@@ -30,6 +31,7 @@ from data_gen.tokenization.wordpiece import (
     find_chunk_starts,
     find_chunks,
     splits_plainly,
+    strips_accents,
 )
 
 # A cache is emptied when it has this many entries: just under the size at which a dict would
@@ -49,9 +51,8 @@ _LONGEST_BATCH = 200_000
 # Texts with more bytes per character are mostly not ASCII: their words are too long for the table.
 _MAX_BYTES_PER_CHARACTER = 1.25
 
+_pack_id = struct.Struct("=i").pack
 _pack_offsets = struct.Struct("=ii").pack
-# Splits a text so that every second part is a special token.
-_split_special_tokens = re.compile(f"({'|'.join(map(re.escape, SPECIAL_TOKENS))})").split
 
 
 class Encoding(NamedTuple):
@@ -84,6 +85,7 @@ class _Pieces(NamedTuple):
 class Tokenizer:
     """WordPiece tokenizer, identical to `FullTokenizer` of the original.
 
+    Accents and added tokens are treated as the vocabulary says, in which published models differ.
     Results never depend on texts seen before. A tokenizer can be pickled (without the caches) and
     used by several threads. Its memory is bounded: about 120 MB for ids only, 300 MB with offsets.
 
@@ -96,9 +98,17 @@ class Tokenizer:
     """
 
     def __init__(self, vocabulary: Vocabulary, do_lower_case: bool = True):
-        """Takes a vocabulary; `do_lower_case` lower-cases text and strips accents."""
+        """Takes a vocabulary; `do_lower_case` lower-cases text and, unless the vocabulary has its
+        own setting, strips accents."""
         self.vocabulary = vocabulary
         self.do_lower_case = do_lower_case
+        special = [AddedToken(token, vocabulary.id_of(token)) for token in SPECIAL_TOKENS]
+        # The key is whether special tokens are found in texts, too.
+        self._added_tokens = {}
+        for is_special, tokens in ((False, []), (True, special)):
+            self._added_tokens[is_special] = AddedTokens(
+                [*tokens, *vocabulary.added_tokens], do_lower_case, vocabulary.strip_accents
+            )
         self._wordpiece = WordPiece(vocabulary)
         self._word_cache = _Cache(self._wordpiece.ids)
         # The key is whether offsets are wanted: a piece is a `PIECE_WITH_OFFSETS` then, else an
@@ -115,13 +125,26 @@ class Tokenizer:
         self._lock = threading.Lock()
 
     @classmethod
-    def from_file(cls, vocab_file: str, do_lower_case: bool = True) -> "Tokenizer":
+    def from_file(
+        cls, vocab_file: str, do_lower_case: bool = True, strip_accents: bool | None = None
+    ) -> "Tokenizer":
         """Makes a tokenizer of a vocabulary file.
+
+        Args:
+          strip_accents: None for the setting beside the file.
 
         Raises:
           UserError: see `Vocabulary.from_file`.
         """
-        return cls(Vocabulary.from_file(vocab_file), do_lower_case)
+        vocabulary = Vocabulary.from_file(vocab_file)
+        if strip_accents is not None:
+            vocabulary.strip_accents = strip_accents
+        return cls(vocabulary, do_lower_case)
+
+    @property
+    def strip_accents(self) -> bool:
+        """Whether accents are stripped from texts."""
+        return strips_accents(self.do_lower_case, self.vocabulary.strip_accents)
 
     def __reduce__(self):
         return type(self), (self.vocabulary, self.do_lower_case)
@@ -159,8 +182,10 @@ class Tokenizer:
             raise TypeError("encode_batch takes a list of texts; use encode() for one text")
         if not isinstance(texts, list | tuple):
             texts = list(texts)
-        if special_tokens:
-            pieces, row_lengths = self._encode_with_special_tokens(texts, offsets)
+        if special_tokens or self.vocabulary.added_tokens:
+            pieces, row_lengths = self._encode_with_added_tokens(
+                texts, self._added_tokens[special_tokens], offsets
+            )
         else:
             pieces, row_lengths = self._encode(texts, offsets)
         if not offsets:
@@ -169,26 +194,28 @@ class Tokenizer:
             pieces["id"].copy(), row_lengths, np.stack([pieces["start"], pieces["end"]], axis=1)
         )
 
-    def _encode_with_special_tokens(self, texts: Sequence[str], offsets: bool) -> _Pieces:
-        """Encodes the text between special tokens like texts of its own, and inserts these."""
+    def _encode_with_added_tokens(
+        self, texts: Sequence[str], added_tokens: AddedTokens, offsets: bool
+    ) -> _Pieces:
+        """Encodes the text between added tokens like texts of its own, and inserts these."""
         rows = []
-        parts = []
+        starts_in_texts = []
         ordinary_parts = []
         special_pieces = []
         is_special = []
         for row, text in enumerate(texts):
-            for number, part in enumerate(_split_special_tokens(text)):
+            for start, end, id in added_tokens.split(text):
                 rows.append(row)
-                parts.append(part)
-                is_special.append(number % 2 == 1)
-                if is_special[-1]:
-                    # An empty text keeps the place of the special token among the rows.
-                    ordinary_parts.append("")
-                    special_pieces.append(self._wordpiece.id_bytes(part))
-                    if offsets:
-                        special_pieces.append(_pack_offsets(0, len(part)))
-                else:
-                    ordinary_parts.append(part)
+                starts_in_texts.append(start)
+                is_special.append(id is not None)
+                if id is None:
+                    ordinary_parts.append(text[start:end])
+                    continue
+                # An empty text keeps the place of the token among the rows.
+                ordinary_parts.append("")
+                special_pieces.append(_pack_id(id))
+                if offsets:
+                    special_pieces.append(_pack_offsets(0, end - start))
         is_special_row = np.array(is_special, bool)
         pieces, lengths = self._encode(ordinary_parts, offsets)
         inserted = np.frombuffer(b"".join(special_pieces), pieces.dtype)
@@ -197,11 +224,7 @@ class Tokenizer:
         rows_of_parts = np.array(rows, np.int64)
         if offsets:
             # Offsets in a part become offsets in its text.
-            part_lengths = np.fromiter(map(len, parts), np.int64, len(parts))
-            starts = np.cumsum(part_lengths) - part_lengths
-            is_first = np.append(True, rows_of_parts[1:] != rows_of_parts[:-1])[: len(parts)]
-            text_starts = starts[is_first]
-            _shift_offsets(pieces, starts - text_starts[rows_of_parts], lengths)
+            _shift_offsets(pieces, np.array(starts_in_texts, np.int64), lengths)
         row_lengths = np.bincount(rows_of_parts, lengths, len(texts)).astype(np.int64)
         return _Pieces(pieces, row_lengths)
 
@@ -300,7 +323,7 @@ class Tokenizer:
                 self._caches[offsets].__getitem__,
                 PIECE_WITH_OFFSETS if offsets else np.int32,
                 self.do_lower_case,
-                self.vocabulary.tokens,
+                self.vocabulary.word_pieces,
             )
         return self._vectorized_tokenizers[offsets]
 
@@ -322,13 +345,16 @@ class Tokenizer:
         return list(map(self._pieces_with_offsets_of_chunk, words))
 
     def _ids_of_chunk(self, chunk: str) -> bytes:
-        words = basic_tokenize(chunk, self.do_lower_case)
+        words = basic_tokenize(chunk, self.do_lower_case, self.vocabulary.strip_accents)
         return b"".join(map(self._word_cache.__getitem__, words))
 
     def _pieces_with_offsets_of_chunk(self, chunk: str) -> bytes:
         """Returns the pieces of a chunk, with offsets in it, as bytes of `PIECE_WITH_OFFSETS`."""
         pieces: list[bytes] = []
-        for word, starts, ends in basic_tokenize_with_offsets(chunk, self.do_lower_case):
+        words = basic_tokenize_with_offsets(
+            chunk, self.do_lower_case, self.vocabulary.strip_accents
+        )
+        for word, starts, ends in words:
             first = 0
             for id, length in self._wordpiece.pieces(word):
                 end = first + length

@@ -1,9 +1,8 @@
 """The WordPiece vocabulary: one token per line; the number of a line is the id of its token.
 
 Input: a file on any file system. Output: tokens and ids, for `wordpiece.py` and all that reads ids.
-`tokenizer_config.json` in the same directory may contain the casing and the fingerprint of the
-vocabulary, so that another one is never taken for it. The file and its key `do_lower_case` are
-those of Hugging Face's tokenizers, which ignore our key `vocab_sha256`.
+Files in the same directory may contain casing, accents, added tokens and the fingerprint of the
+vocabulary, see `settings.py`.
 
     vocabulary = Vocabulary.from_file("vocab.txt")
     vocabulary.id_of("[CLS]")  # 101
@@ -13,30 +12,37 @@ import functools
 import hashlib
 import os
 import re
+import tempfile
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 
-from bert_common import files, json_files
+from bert_common import files
 from bert_common.errors import UserError
-
-PAD = "[PAD]"
-UNK = "[UNK]"
-CLS = "[CLS]"
-SEP = "[SEP]"
-MASK = "[MASK]"
-SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
-
-TOKENIZER_CONFIG_FILE = "tokenizer_config.json"
-_CASING = "do_lower_case"
-_FINGERPRINT = "vocab_sha256"
+from data_gen.tokenization.settings import (
+    CLS,
+    MASK,
+    PAD,
+    SEP,
+    SPECIAL_TOKENS,
+    TOKENIZER_CONFIG_FILE,
+    UNK,
+    AddedToken,
+    TokenizerSettings,
+    casing_of_release,
+    read_settings,
+    write_settings,
+)
 
 # Characters that editors leave at the end of a line, or on a line that looks empty.
 _INVISIBLE = " \t\r\v\f"
 
 # Entries that a release reserves for custom words; their embeddings have their initial values.
 _is_unused = re.compile(r"\[unused\d+\]").fullmatch
+# Markers such as [CLS] and <S>.
+_is_marker = re.compile(r"\[.+\]|<.+>").fullmatch
+# A vocabulary is cased if this share of its entries has upper-case letters; a third is usual.
+_CASED_SHARE = 0.01
 
 
 class Vocabulary:
@@ -46,11 +52,20 @@ class Vocabulary:
       tokens: list of str; the id of a token is its index.
       size: number of tokens.
       path: the file it was read from, or None.
+      strip_accents: whether accents are stripped from its texts; None for the default, which is to
+        strip them where text is lower-cased.
+      added_tokens: tokens that are found in a text before it is split into words.
       pad_id, unk_id, cls_id, sep_id, mask_id: ids of the special tokens, int.
     """
 
-    def __init__(self, tokens: Iterable[str], path: str | None = None):
-        """Takes the tokens in the order of their ids.
+    def __init__(
+        self,
+        tokens: Iterable[str],
+        path: str | None = None,
+        strip_accents: bool | None = None,
+        added_tokens: Iterable[AddedToken] = (),
+    ):
+        """Takes the tokens in the order of their ids; an added token without an entry is left out.
 
         Raises:
           UserError: a token is empty or occurs twice, or a special token is missing.
@@ -74,6 +89,11 @@ class Vocabulary:
                 f"{path or 'the vocabulary'} has no {', '.join(missing)} among its {self.size} "
                 "tokens: is it a BERT vocabulary, one token per line?"
             )
+        self.strip_accents = strip_accents
+        self.added_tokens: list[AddedToken] = []
+        for added in added_tokens:
+            if added.content in self._ids:
+                self.added_tokens.append(added._replace(id=self._ids[added.content]))
         self.pad_id = self._ids[PAD]
         self.unk_id = self._ids[UNK]
         self.cls_id = self._ids[CLS]
@@ -95,7 +115,7 @@ class Vocabulary:
 
         Raises:
           UserError: the file can't be read, is empty, not UTF-8, has a blank line between tokens, a
-            token twice, or lacks a special token.
+            token twice, or lacks a special token; the files beside it are of another tokenizer.
         """
         path = str(path)
         with files.user_error(f"can't read the vocabulary {path}"):
@@ -127,7 +147,8 @@ class Vocabulary:
                 f"{path}:{number}: blank line between tokens: remove it, or put a token such as "
                 f"[unused{number}] there to keep the ids after it"
             )
-        vocabulary = cls(tokens, path)
+        settings = read_settings(files.parent_directory(path))
+        vocabulary = cls(tokens, path, settings.strip_accents, settings.added_tokens)
         vocabulary._file_sha256 = hashlib.sha256(data).hexdigest()
         return vocabulary
 
@@ -135,6 +156,41 @@ class Vocabulary:
     def is_continuation(self) -> np.ndarray:
         """bool [size], the tokens that start with "##"."""
         return np.array([token.startswith("##") for token in self.tokens])
+
+    @functools.cached_property
+    def upper_case_entry(self) -> str | None:
+        """An entry with upper-case letters of a cased vocabulary; None for an uncased one.
+
+        Uncased vocabularies have a few such entries at most, which never occur.
+        """
+        entries = []
+        for token in self.word_pieces:
+            if token != token.lower() and not _is_marker(token):
+                entries.append(token)
+        if len(entries) < _CASED_SHARE * self.size:
+            return None
+        return max(entries, key=len, default=None)
+
+    @functools.cached_property
+    def word_pieces(self) -> list[str]:
+        """The tokens that words are made of: all but the added ones at the end.
+
+        Those are found in a text, but are no pieces of words, in which they would hide others.
+        """
+        added = {token.content for token in self.added_tokens}
+        size = self.size
+        while size and self.tokens[size - 1] in added:
+            size -= 1
+        return self.tokens[:size]
+
+    def settings(self, do_lower_case: bool | None, fingerprint: str | None) -> TokenizerSettings:
+        """Returns what the files beside a copy of the vocabulary must contain."""
+        return TokenizerSettings(
+            do_lower_case=do_lower_case,
+            strip_accents=self.strip_accents,
+            added_tokens=tuple(self.added_tokens),
+            fingerprint=fingerprint,
+        )
 
     def __len__(self) -> int:
         return self.size
@@ -211,86 +267,38 @@ class Vocabulary:
         )
 
 
-class TokenizerConfig(NamedTuple):
-    """Contents of `tokenizer_config.json` that we read; None for what it does not contain.
+def temporary_vocabulary(tokens: Iterable[str], settings: TokenizerSettings) -> str:
+    """Writes a `vocab.txt` with its settings that exists until the program ends; returns its path.
 
-    Attributes:
-      do_lower_case: casing of the vocabulary.
-      fingerprint: fingerprint of the vocabulary that the weights were trained with.
+    All readers of vocabularies take a path, and find the settings beside the file.
     """
+    folder = tempfile.mkdtemp(
+        prefix="vocabulary.", dir=files.temporary_folder(temporary_vocabulary)
+    )
+    path = os.path.join(folder, "vocab.txt")
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        for token in tokens:
+            file.write(f"{token}\n")
+    write_settings(folder, settings)
+    return path
 
-    do_lower_case: bool | None
-    fingerprint: str | None
 
-
-def write_tokenizer_config(
-    directory: str, do_lower_case: bool | None, fingerprint: str | None, **more: object
+def check_beside(
+    vocabulary: Vocabulary, do_lower_case: bool, strip_accents: bool | None = None
 ) -> None:
-    """Writes `tokenizer_config.json`, unless nothing is known.
-
-    Args:
-      directory: directory of the vocabulary.
-      do_lower_case: its casing; None if it is not known.
-      fingerprint: `Vocabulary.fingerprint`; None if it is not known.
-      more: further keys that Hugging Face's tokenizers read.
-
-    Raises:
-      UserError: the file can't be written.
-    """
-    if do_lower_case is None and fingerprint is None and not more:
-        return
-    values: dict[str, object] = {}
-    if do_lower_case is not None:
-        values[_CASING] = do_lower_case
-    values["tokenizer_class"] = "BertTokenizer"
-    values.update(more)
-    if fingerprint is not None:
-        values[_FINGERPRINT] = fingerprint
-    json_files.write(os.path.join(directory, TOKENIZER_CONFIG_FILE), values)
-
-
-def read_tokenizer_config(directory: str) -> TokenizerConfig:
-    """Reads `tokenizer_config.json`, if there is one; raises `UserError` if it is damaged."""
-    path = os.path.join(directory, TOKENIZER_CONFIG_FILE)
-    values = json_files.read(path) if files.exists(path) else {}
-    if not isinstance(values, dict):
-        values = {}
-    casing = values.get(_CASING)
-    if not isinstance(casing, bool):
-        casing = None
-    fingerprint = values.get(_FINGERPRINT)
-    if not isinstance(fingerprint, str):
-        fingerprint = None
-    return TokenizerConfig(casing, fingerprint)
-
-
-def casing_of_release(directory: str) -> bool | None:
-    """Returns the casing of a model that Google released, by the name of its directory.
-
-    The releases contain no other hint. None for other names.
-    """
-    path = files.absolute(directory)
-    name = os.path.basename(path).lower()
-    if "uncased" in name or name in ("chinese_l-12_h-768_a-12", "multilingual_l-12_h-768_a-12"):
-        return True
-    if "cased" in name:
-        return False
-    return None
-
-
-def check_beside(vocabulary: Vocabulary, do_lower_case: bool) -> None:
-    """Checks a vocabulary file and its casing against the files in its directory.
+    """Checks a vocabulary file and the settings of its tokenizer against the files beside it.
 
     Args:
       vocabulary: read from a file.
-      do_lower_case: the casing that it will be used with.
+      do_lower_case, strip_accents: the settings that it will be used with; None for those beside
+        the file.
 
     Raises:
-      UserError: the directory of the file has another casing or another fingerprint.
+      UserError: the directory of the file has other settings or another fingerprint.
     """
     directory = files.parent_directory(vocabulary.path or "")
-    config = read_tokenizer_config(directory)
-    casing = config.do_lower_case
+    settings = read_settings(directory)
+    casing = settings.do_lower_case
     if casing is None:
         casing = casing_of_release(directory)
     if casing is not None and casing != do_lower_case:
@@ -300,7 +308,13 @@ def check_beside(vocabulary: Vocabulary, do_lower_case: bool) -> None:
             f"{vocabulary.path} is for {casing_name} text: give "
             f"--do_lower_case={str(casing).lower()}"
         )
-    check_fingerprint(vocabulary, config.fingerprint)
+    stored = settings.strip_accents
+    if None not in (stored, strip_accents) and stored != strip_accents:
+        raise UserError(
+            f"--strip_accents={str(strip_accents).lower()} contradicts the files beside "
+            f"{vocabulary.path}: leave the flag out"
+        )
+    check_fingerprint(vocabulary, settings.fingerprint)
 
 
 def check_fingerprint(vocabulary: Vocabulary, fingerprint: str | None) -> None:

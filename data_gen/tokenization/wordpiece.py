@@ -111,14 +111,8 @@ class _Separation(dict):
 
 
 # The tables fill up with the characters that occur, so all tokenizers of a process share them.
-_CLEANING = _Cleaning()
+CLEANING = _Cleaning()
 _SEPARATION = {strip_accents: _Separation(strip_accents) for strip_accents in (False, True)}
-
-
-@functools.cache
-def _decomposed(character: str) -> str:
-    """Returns NFD of a lower-cased character."""
-    return unicodedata.normalize("NFD", character.lower())
 
 
 def splits_plainly(text: str) -> bool:
@@ -147,18 +141,28 @@ def find_chunk_starts(text: str) -> np.ndarray:
     return np.flatnonzero((kinds == _IDEOGRAPH) | is_first_ordinary)
 
 
-def basic_tokenize(text: str, do_lower_case: bool = True) -> list[str]:
+def strips_accents(do_lower_case: bool, strip_accents: bool | None) -> bool:
+    """Returns whether accents are stripped: by the setting, else where text is lower-cased, as in
+    the original."""
+    if strip_accents is None:
+        return do_lower_case
+    return strip_accents
+
+
+def basic_tokenize(
+    text: str, do_lower_case: bool = True, strip_accents: bool | None = None
+) -> list[str]:
     """Splits text into words and punctuation marks, exactly as `BasicTokenizer.tokenize` of the
     original.
 
     Control and format characters, U+0000 and U+FFFD are deleted without ending the word; white
     space is a boundary; Chinese characters and punctuation marks are words of their own. With
     `do_lower_case`, `str.lower()` (which knows the final sigma, so it sees a whole chunk at a
-    time), then NFD, then marks of category Mn are dropped.
+    time), then, unless accents stay, NFD, of which marks of category Mn are dropped.
 
     Args:
       text: any str, lone surrogates included.
-      do_lower_case: also strips accents.
+      strip_accents: as in Hugging Face's tokenizers; None for the value of `do_lower_case`.
 
     Returns:
       The words; never an empty one.
@@ -167,18 +171,23 @@ def basic_tokenize(text: str, do_lower_case: bool = True) -> list[str]:
         if do_lower_case:
             text = text.lower()
         return _find_ascii_words(text)
-    separation = _SEPARATION[do_lower_case]
+    strips = strips_accents(do_lower_case, strip_accents)
+    separation = _SEPARATION[strips]
     if text.isalnum() and _search_unsplittable(text) is None:
         # Most words of most languages: nothing to delete or to cut, unless NFD separates accents.
         if do_lower_case:
-            text = unicodedata.normalize("NFD", text.lower())
+            text = text.lower()
+        if strips:
+            text = unicodedata.normalize("NFD", text)
         if text.isalnum():
             return [text]
         return text.translate(separation).split()
     words = []
-    for chunk in text.translate(_CLEANING).split():
+    for chunk in text.translate(CLEANING).split():
         if do_lower_case:
-            chunk = unicodedata.normalize("NFD", chunk.lower())
+            chunk = chunk.lower()
+        if strips:
+            chunk = unicodedata.normalize("NFD", chunk)
         words += chunk.translate(separation).split()
     return words
 
@@ -199,7 +208,9 @@ class _Character(NamedTuple):
     end: int
 
 
-def basic_tokenize_with_offsets(text: str, do_lower_case: bool = True) -> list[WordWithOffsets]:
+def basic_tokenize_with_offsets(
+    text: str, do_lower_case: bool = True, strip_accents: bool | None = None
+) -> list[WordWithOffsets]:
     """Splits text as `basic_tokenize`, and finds where every character of a word comes from.
 
     A deleted accent belongs to the character before it in its word: text[start:end] of "cafe\u0301"
@@ -213,36 +224,56 @@ def basic_tokenize_with_offsets(text: str, do_lower_case: bool = True) -> list[W
             word = match[0].lower() if do_lower_case else match[0]
             words.append(WordWithOffsets(word, range(start, end), range(start + 1, end + 1)))
         return words
+    strips = strips_accents(do_lower_case, strip_accents)
     characters = [(character, start) for start, character in enumerate(text)]
     words = []
-    for chunk in _split_with_offsets(characters, _CLEANING, joins_deleted=False):
+    for chunk in _split_with_offsets(characters, CLEANING, joins_deleted=False):
         characters = [(part.character, part.start) for part in chunk]
-        if do_lower_case:
-            characters = _lower_with_offsets(characters)
-        separation = _SEPARATION[do_lower_case]
+        if do_lower_case or strips:
+            characters = _normalize_with_offsets(characters, do_lower_case, strips)
+        separation = _SEPARATION[strips]
         for parts in _split_with_offsets(characters, separation, joins_deleted=True):
             letters, starts, ends = zip(*parts, strict=True)
             words.append(WordWithOffsets("".join(letters), starts, ends))
     return words
 
 
-def _lower_with_offsets(characters: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Returns NFD of a lower-cased chunk: (character, position of its origin) of each."""
+def normalize(text: str, do_lower_case: bool, decomposes: bool) -> str:
+    """Returns the lower case of text, its NFD, or both."""
+    if do_lower_case:
+        text = text.lower()
+    if decomposes:
+        text = unicodedata.normalize("NFD", text)
+    return text
+
+
+# Few different characters occur in a text.
+_normalize_character = functools.cache(normalize)
+
+
+def _normalize_with_offsets(
+    characters: list[tuple[str, int]], do_lower_case: bool, decomposes: bool
+) -> list[tuple[str, int]]:
+    """Normalizes a chunk: returns (character, position of its origin) of each."""
     chunk = "".join([character for character, _ in characters])
-    lowered = unicodedata.normalize("NFD", chunk.lower())
+    normalized = normalize(chunk, do_lower_case, decomposes)
     parts = []
     for character, start in characters:
-        parts += [(part, start) for part in _decomposed(character)]
-    if "".join([part for part, _ in parts]) == lowered:
+        for part in _normalize_character(character, do_lower_case, decomposes):
+            parts.append((part, start))
+    if "".join([part for part, _ in parts]) == normalized:
         return parts
     # Lower-casing looks at the context of a sigma only, which gives one character either way, so
     # the lengths agree. NFD also sorts consecutive combining marks by their class (the class of
     # all other characters is 0): sort the origins in the same way.
     starts = []
-    for _, run in itertools.groupby(parts, key=lambda pair: unicodedata.combining(pair[0]) > 0):
-        for _, start in sorted(run, key=lambda pair: unicodedata.combining(pair[0])):
-            starts.append(start)
-    return list(zip(lowered, starts, strict=True))
+    if decomposes:
+        for _, run in itertools.groupby(parts, key=lambda pair: unicodedata.combining(pair[0]) > 0):
+            for _, start in sorted(run, key=lambda pair: unicodedata.combining(pair[0])):
+                starts.append(start)
+    else:
+        starts = [start for _, start in parts]
+    return list(zip(normalized, starts, strict=True))
 
 
 def _split_with_offsets(
@@ -283,9 +314,9 @@ class WordPiece:
     """
 
     def __init__(self, vocabulary: Vocabulary):
-        packed = np.arange(vocabulary.size, dtype=np.int32).tobytes()
+        packed = np.arange(len(vocabulary.word_pieces), dtype=np.int32).tobytes()
         ids = [packed[start : start + ID_BYTES] for start in range(0, len(packed), ID_BYTES)]
-        self._starts = dict(zip(vocabulary.tokens, ids, strict=True))
+        self._starts = dict(zip(vocabulary.word_pieces, ids, strict=True))
         self._continuations = {}
         self._lengths = {}
         for token, id in self._starts.items():

@@ -3,8 +3,7 @@
 - `bert_config.json`: the original's and ours.
 - `vocab.txt`: of every format; Hugging Face's newer tools write its entries into `tokenizer.json`
   only.
-- `tokenizer_config.json`: `do_lower_case` (else that of the normalizer in `tokenizer.json`), and
-  the vocabulary's fingerprint.
+- `tokenizer_config.json` and the like: see `data_gen/tokenization/settings.py`.
 - `task.json`: the purpose of a fine-tuned model of ours.
 
 Directories of sentence-transformers, whose encoder is in Hugging Face's format, also have:
@@ -18,22 +17,25 @@ Input: `CheckpointReader` and a directory. Output: the same with its companion f
 `SentenceVectors`.
 """
 
-import atexit
 import dataclasses
 import os
-import shutil
-import tempfile
+import re
 from collections.abc import Mapping
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from data_gen.tokenization.vocabulary import (
+from data_gen.tokenization.settings import (
     TOKENIZER_CONFIG_FILE,
+    TOKENIZER_FILE,
+    TokenizerSettings,
+    read_settings,
+    write_settings,
+)
+from data_gen.tokenization.vocabulary import (
     Vocabulary,
     check_fingerprint,
-    read_tokenizer_config,
     short,
-    write_tokenizer_config,
+    temporary_vocabulary,
 )
 from modeling.checkpoints.reader import CheckpointReader
 from modeling.config import POOLINGS, BertConfig
@@ -90,12 +92,6 @@ _POOLING_KEYS = {
 # The first versions called the encoder's module BERT.
 _ENCODERS = ("Transformer", "BERT")
 _FORMER_MODULES = "sentence_transformers.models."
-_TOKENIZER_FILE = "tokenizer.json"
-_TOKENIZER_FIELDS = {"model": dict | None, "normalizer": dict | None}
-_WORDPIECE_FIELDS = {
-    "model": {"vocab": dict[str, int]},
-    "added_tokens": [{"content": str, "id": int}],
-}
 
 
 def read_best_record(directory: str) -> dict:
@@ -139,60 +135,56 @@ def with_companion_files(checkpoint: CheckpointReader, directory: str) -> Checkp
     if config is None and files.exists(config_file):
         config = BertConfig.from_file(config_file)
 
-    tokenizer_file = os.path.join(directory, _TOKENIZER_FILE)
-    tokenizer = json_files.read_object(tokenizer_file, _TOKENIZER_FIELDS)
-    # The older file has precedence: newer tools write both.
-    do_lower_case, fingerprint = read_tokenizer_config(directory)
+    settings = read_settings(directory)
+    do_lower_case = settings.do_lower_case
     if do_lower_case is None:
-        do_lower_case = (tokenizer.get("normalizer") or {}).get("lowercase")
-    if not isinstance(do_lower_case, bool):
         do_lower_case = checkpoint.do_lower_case
-
-    ids = _tokenizer_ids(tokenizer, tokenizer_file)
-    vocab_file: str | None = os.path.join(directory, VOCAB_FILE)
-    has_vocab_file = files.exists(os.path.join(directory, VOCAB_FILE))
-    if ids and not has_vocab_file:
-        vocab_file = _write_temporary_vocabulary(ids, tokenizer_file)
-    elif not has_vocab_file:
-        vocab_file = checkpoint.vocab_file
-    elif ids and fingerprint is None:
-        # A fingerprint already says which of the two vocabularies the weights belong to.
-        _check_same_ids(Vocabulary.from_file(str(vocab_file)), ids)
     return dataclasses.replace(
         checkpoint,
         config=config,
-        vocab_file=vocab_file,
+        vocab_file=_vocabulary_file(checkpoint, directory, settings),
         directory=directory,
         do_lower_case=do_lower_case,
-        vocab_sha256=fingerprint,
+        vocab_sha256=settings.fingerprint,
+        notes=(*checkpoint.notes, *settings.notes),
     )
 
 
-def _tokenizer_ids(tokenizer: dict, path: str) -> dict[str, int]:
-    """Returns token → id of a `tokenizer.json`; empty if it has no WordPiece vocabulary."""
-    if (tokenizer.get("model") or {}).get("type") != "WordPiece":
-        return {}
-    json_files.check_object({"added_tokens": [], **tokenizer}, _WORDPIECE_FIELDS, path)
-    # Added tokens may repeat tokens of the model, whose ids count.
-    ids = {token["content"]: token["id"] for token in tokenizer.get("added_tokens", ())}
-    return ids | tokenizer["model"]["vocab"]
-
-
-def _write_temporary_vocabulary(ids: Mapping[str, int], source: str) -> str:
-    """Writes a `vocab.txt` that exists until the program ends, and returns its path."""
-    tokens = sorted(ids, key=ids.__getitem__)
+def _vocabulary_file(
+    checkpoint: CheckpointReader, directory: str, settings: TokenizerSettings
+) -> str | None:
+    """Returns the path of the vocabulary with all added tokens; None without one."""
+    path: str | None = os.path.join(directory, VOCAB_FILE)
+    tokenizer_file = os.path.join(directory, TOKENIZER_FILE)
+    if not files.exists(str(path)):
+        path = checkpoint.vocab_file
+        if not settings.ids:
+            return path
+        ids = dict(settings.ids)
+    elif not settings.ids and not settings.added_tokens:
+        return path
+    else:
+        vocabulary = Vocabulary.from_file(str(path))
+        # A fingerprint already says which of the two vocabularies the weights belong to.
+        if settings.ids and settings.fingerprint is None:
+            _check_same_ids(vocabulary, settings.ids)
+        ids = {token: id for id, token in enumerate(vocabulary.tokens)}
+    added = {}
+    for token in settings.added_tokens:
+        if token.content not in ids:
+            added[token.content] = token.id
+    # Only files of other programs name tokens that their vocab.txt lacks.
+    if path is not None and not added:
+        return path
+    ids |= added
     if sorted(ids.values()) != list(range(len(ids))):
+        where = tokenizer_file if settings.ids else os.path.join(directory, VOCAB_FILE)
         raise UserError(
-            f"{source}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once"
+            f"{where}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once"
+            + (f", with the added tokens {', '.join(added)}" if added else "")
         )
-    # All readers of vocabularies take a path, so the entries need a file.
-    folder = tempfile.mkdtemp(prefix="vocabulary.")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = os.path.join(folder, VOCAB_FILE)
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        for token in tokens:
-            file.write(token + "\n")
-    return path
+    settings = dataclasses.replace(settings, fingerprint=None)
+    return temporary_vocabulary(sorted(ids, key=ids.__getitem__), settings)
 
 
 def _check_same_ids(vocabulary: Vocabulary, ids: Mapping[str, int]) -> None:
@@ -200,7 +192,7 @@ def _check_same_ids(vocabulary: Vocabulary, ids: Mapping[str, int]) -> None:
     for id, token in enumerate(vocabulary.tokens):
         if ids.get(token, id) != id:
             raise UserError(
-                f"{vocabulary.path}:{id + 1}: {token} has id {ids[token]} in {_TOKENIZER_FILE}: "
+                f"{vocabulary.path}:{id + 1}: {token} has id {ids[token]} in {TOKENIZER_FILE}: "
                 "remove the file that the model was not trained with"
             )
 
@@ -215,9 +207,11 @@ def write_companion_files(
 ) -> None:
     """Writes the vocabulary, unless it is None, and `tokenizer_config.json`, with `more` keys; the
     writer of the format writes the configuration."""
+    settings = TokenizerSettings(do_lower_case=do_lower_case, fingerprint=vocab_sha256)
     if vocab_file is not None:
         files.copy(vocab_file, os.path.join(directory, VOCAB_FILE))
-        vocab_sha256 = Vocabulary.from_file(vocab_file).fingerprint
+        vocabulary = Vocabulary.from_file(vocab_file)
+        settings = vocabulary.settings(do_lower_case, vocabulary.fingerprint)
     # The keys that Hugging Face's tokenizers read.
     # They are written even without a vocabulary: `transformers` takes its own defaults otherwise.
     keys: dict[str, object] = {
@@ -231,7 +225,7 @@ def write_companion_files(
         "mask_token": "[MASK]",
         **more,
     }
-    write_tokenizer_config(directory, do_lower_case, vocab_sha256, **keys)
+    write_settings(directory, settings, **keys)
 
 
 def choose_casing(do_lower_case: bool | None, checkpoint: CheckpointReader | None) -> bool | None:
@@ -248,6 +242,58 @@ def choose_casing(do_lower_case: bool | None, checkpoint: CheckpointReader | Non
             f"{checkpoint.description}, whose vocabulary is of {casing} text: leave the flag out"
         )
     return do_lower_case
+
+
+def known_casing(
+    do_lower_case: bool | None, checkpoint: CheckpointReader | None, vocabulary: Vocabulary
+) -> tuple[bool | None, list[str]]:
+    """Returns the casing that the user gives, else that of the checkpoint, else the one that the
+    vocabulary shows, with a line that says so; None if nothing does.
+
+    Raises:
+      UserError: user and checkpoint contradict each other.
+    """
+    casing = choose_casing(do_lower_case, checkpoint)
+    example = vocabulary.upper_case_entry
+    if casing is not None or example is None:
+        return casing, []
+    return False, [
+        f"nothing beside {vocabulary.path} says its casing: it has upper-case entries such as "
+        f"{example}, so text is not lower-cased (--do_lower_case)"
+    ]
+
+
+def settled_vocabulary(vocab_file: str, checkpoint: CheckpointReader | None) -> str:
+    """Returns the path of a user's vocabulary, or of a copy with the checkpoint's settings.
+
+    A custom vocabulary rarely has files beside it, and its words are those of the checkpoint's
+    texts: accents are stripped, and added tokens are found, as the checkpoint's files say.
+
+    Raises:
+      UserError: the files beside the two contradict each other.
+    """
+    if checkpoint is None or checkpoint.vocab_file is None:
+        return vocab_file
+    if files.same_file(vocab_file, checkpoint.vocab_file):
+        return vocab_file
+    vocabulary = Vocabulary.from_file(vocab_file)
+    expected = Vocabulary.from_file(checkpoint.vocab_file)
+    accents = {vocabulary.strip_accents, expected.strip_accents} - {None}
+    if len(accents) > 1:
+        raise UserError(
+            f"strip_accents beside {vocab_file} contradicts that of {checkpoint.description}: "
+            "remove one of them"
+        )
+    settings = vocabulary.settings(None, None)
+    added = {token.content: token for token in (*expected.added_tokens, *settings.added_tokens)}
+    settled = dataclasses.replace(
+        settings,
+        strip_accents=next(iter(accents), None),
+        added_tokens=tuple(added[token] for token in added if token in vocabulary),
+    )
+    if settled == settings:
+        return vocab_file
+    return temporary_vocabulary(vocabulary.tokens, settled)
 
 
 def check_vocabulary(
@@ -475,6 +521,13 @@ def _modules(directory: str) -> list[tuple[str, str]]:
     # Classes were renamed between versions: only the last part of the name stayed.
     for row in rows:
         json_files.check_object(row, {"type": str, "path": str}, path)
+        # A stranger must not choose which files are read.
+        parts = re.split(r"[/\\]", row["path"])
+        if os.path.isabs(row["path"]) or files.is_remote(row["path"]) or ".." in parts:
+            raise UserError(
+                f"{path}: {row['path']!r} leads out of the directory of the model: the folders of "
+                "modules must be in it"
+            )
         modules.append((row["type"].rpartition(".")[2], row["path"]))
     if modules[0][0] not in _ENCODERS:
         raise UserError(

@@ -22,6 +22,8 @@ from modeling.checkpoints.companion_files import (
     SentenceVectors,
     check_vocabulary,
     choose_casing,
+    known_casing,
+    settled_vocabulary,
     supported_vectors,
     vectors_of,
     write_companion_files,
@@ -81,13 +83,15 @@ def write_checkpoint(
 
     from modeling.checkpoints import huggingface, model_garden, tensorflow_files, tokenizer_file
 
+    pad_id = Vocabulary.from_file(vocab_file).pad_id if vocab_file is not None else 0
+    write_huggingface = functools.partial(huggingface.write_huggingface, pad_id=pad_id)
     # Sentence-transformers adds files to a directory of Hugging Face's.
-    writers: dict[str, Callable] = {
+    writers: dict[str, Callable[..., None]] = {
         ORIGINAL: functools.partial(tensorflow_files.write_original, state=optimizer_state or {}),
         MODEL_GARDEN: model_garden.write_model_garden,
         NATIVE: functools.partial(tensorflow_files.write_native, state=optimizer_state or {}),
-        HUGGINGFACE: huggingface.write_huggingface,
-        SENTENCE_TRANSFORMERS: huggingface.write_huggingface,
+        HUGGINGFACE: write_huggingface,
+        SENTENCE_TRANSFORMERS: write_huggingface,
     }
     dropped = weights_without_place(output_format, weights, config)
     weights = {name: value for name, value in weights.items() if name not in dropped}
@@ -318,9 +322,9 @@ def convert(
         raise UserError(
             f"{source.description} does not hold the whole encoder: {first_few(missing)} not found"
         )
-    vocab_file = vocab_file or source.vocab_file
-    do_lower_case = choose_casing(do_lower_case, source)
-    notes = _vocabulary_notes(vocab_file, do_lower_case, config, source)
+    vocab_file, do_lower_case, notes = _settle_vocabulary(
+        vocab_file or source.vocab_file, do_lower_case, config, source
+    )
     notes += format_notes(config, output_format)
     available = [name for name in expected if name in source.tensors]
     # Heads, if the format has no place for them.
@@ -420,15 +424,21 @@ def check_same(written: CheckpointReader, weights: dict[str, np.ndarray]) -> Non
         raise RuntimeError(f"the written checkpoint is not what was read: {first_few(differing)}")
 
 
-def _vocabulary_notes(
+def _settle_vocabulary(
     vocab_file: str | None, do_lower_case: bool | None, config: BertConfig, source: CheckpointReader
-) -> list[str]:
-    """Returns notes for the user about the vocabulary; raises `UserError` if it does not fit."""
+) -> tuple[str | None, bool | None, list[str]]:
+    """Returns vocabulary and casing of the output, and notes for the user; raises `UserError` if
+    they do not fit the weights."""
+    notes = list(source.notes)
     if vocab_file is None:
-        return [
+        notes.append(
             "there is no vocab.txt beside the input, so none in the output: --vocab_file names one"
-        ]
+        )
+        return None, choose_casing(do_lower_case, source), notes
+    vocab_file = settled_vocabulary(vocab_file, source)
     vocabulary = Vocabulary.from_file(vocab_file)
+    do_lower_case, casing_notes = known_casing(do_lower_case, source, vocabulary)
+    notes += casing_notes
     entries = len(vocabulary)
     # More embeddings than tokens are common: tables are padded to a multiple of 8 or 64.
     if entries > config.vocab_size:
@@ -436,7 +446,6 @@ def _vocabulary_notes(
             f"{vocab_file} has {entries} entries, but the model's vocab_size is "
             f"{config.vocab_size}: give the --vocab_file that belongs to the checkpoint"
         )
-    notes = []
     replaced = check_vocabulary(vocabulary, source)
     if replaced:
         notes.append(replaced)
@@ -449,4 +458,4 @@ def _vocabulary_notes(
             "the casing of the vocabulary is unknown: --do_lower_case sets it; it will be taken "
             "for lower-cased"
         )
-    return notes
+    return vocab_file, do_lower_case, notes

@@ -10,9 +10,11 @@ Input: the path of a file, with `config.json` beside it. Output: `CheckpointRead
 way round. `read_huggingface` gives every key its row of the table of weights.
 """
 
+import dataclasses
 import os
 import re
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import h5py
 import numpy as np
@@ -21,6 +23,7 @@ from safetensors.numpy import save, save_file
 
 from bert_common import files, json_files
 from bert_common.errors import UserError, in_one_line
+from data_gen.tokenization.settings import APPLIED, IRRELEVANT, check_keys
 from modeling.checkpoints.reader import CheckpointReader, TensorFile, stored_weights
 from modeling.checkpoints.weights import (
     HEADS,
@@ -59,12 +62,77 @@ _DEFAULTS = {**BertConfig(vocab_size=30522, type_vocab_size=2).to_dict(), "layer
 # Keys that a task needs, for `BertConfig.extra`, and `is_decoder`: a decoder without
 # cross-attention is a left-to-right model. Other keys are about files, or about other models.
 _KEPT_KEYS = ("id2label", "label2id", "classifier_dropout", "problem_type", "is_decoder")
-# Key → the only value that leaves BERT what it is.
-_REQUIRED = {
-    "model_type": "bert",
-    "position_embedding_type": "absolute",
-    "add_cross_attention": False,
+# Keys of `config.json` with the only values that leave BERT what it is, see `check_keys`.
+_KEYS: dict[str, object] = {
+    **dict.fromkeys((*_DEFAULTS, *_KEPT_KEYS), APPLIED),
+    "model_type": (None, "bert"),
+    "position_embedding_type": (None, "absolute"),
+    "add_cross_attention": (None, False),
+    "is_encoder_decoder": (None, False),
+    "tie_word_embeddings": (None, True),
+    "pruned_heads": (None, {}),
+    # Weights in integers, and layers beside BERT's.
+    "quantization_config": (None,),
+    "adapters": (None,),
+    "architectures": APPLIED,
+    # Settings of a cross-encoder.
+    "sentence_transformers": APPLIED,
+    **dict.fromkeys(
+        (
+            "_attn_implementation",
+            "_name_or_path",
+            "_num_labels",
+            "attn_implementation",
+            "auto_map",
+            "bos_token_id",
+            "chunk_size_feed_forward",
+            "cls_token_id",
+            "cross_attention_hidden_size",
+            "custom_pipelines",
+            "decoder_start_token_id",
+            "directionality",
+            "dtype",
+            "eos_token_id",
+            "finetuning_task",
+            "gradient_checkpointing",
+            "language",
+            "mask_token_id",
+            "model_max_length",
+            "name",
+            "name_or_path",
+            "num_labels",
+            "output_attentions",
+            "output_hidden_states",
+            "output_past",
+            "pad_token_id",
+            "pooler_fc_size",
+            "pooler_num_attention_heads",
+            "pooler_num_fc_layers",
+            "pooler_size_per_head",
+            "pooler_type",
+            "prefix",
+            "return_dict",
+            "sep_token_id",
+            "task_specific_params",
+            "tokenizer_class",
+            "torch_dtype",
+            "torchscript",
+            "transformers_version",
+            "use_bfloat16",
+            "use_cache",
+            "use_return_dict",
+            "xla_device",
+        ),
+        IRRELEVANT,
+    ),
 }
+# Generation of text, which old versions of transformers set for every model.
+_GENERATION = re.compile(
+    r"do_sample|early_stopping|.*_beams?|.*_beam_groups|(min|max)_length|.*penalty|.*ngram_size"
+    r"|temperature|top_[kp]|typical_p|bad_words_ids|num_return_sequences|output_scores"
+    r"|return_dict_in_generate|forced_[be]os_token_id|remove_invalid_values|.*decay.*"
+    r"|suppress_tokens|begin_suppress_tokens|tf_legacy_loss"
+).fullmatch
 
 # The class that predicts the next token.
 _CAUSAL_LM = "BertLMHeadModel"
@@ -76,6 +144,9 @@ _SHARED_LAYER = "classifier"
 # Types of numbers that are exact in float32.
 _DTYPES = ("F32", "F16", "BF16")
 _H5_DTYPES = ("float32", "float16", "bfloat16")
+# A packed array takes at least this part of its size in the file, unless it is small.
+_MOST_PACKED = 100
+_SMALL_BYTES = 1 << 20
 # Errors of h5py for damaged files.
 _H5_ERRORS = (OSError, ValueError, KeyError, RuntimeError, TypeError)
 # Last part of a variable's name in the TensorFlow classes → in PyTorch.
@@ -108,9 +179,22 @@ def _architectures() -> dict[str, tuple[str, ...]]:
 ARCHITECTURES = _architectures()
 
 
-def read_config(path: str) -> tuple[BertConfig, str | None]:
-    """Returns the configuration in a `config.json`, with label names in `extra`, and the class of
-    the model, None if unknown.
+class HuggingFaceConfig(NamedTuple):
+    """Contents of a `config.json`.
+
+    Attributes:
+      config: the configuration, with label names in `extra`.
+      architecture: the class of the model; None if unknown.
+      notes: a line that names unknown keys, or none.
+    """
+
+    config: BertConfig
+    architecture: str | None
+    notes: tuple[str, ...]
+
+
+def read_config(path: str) -> HuggingFaceConfig:
+    """Reads a `config.json`.
 
     Raises:
       UserError: it is not JSON, a value is wrong, or it describes another model than BERT.
@@ -118,11 +202,8 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
     values = json_files.read(path)
     if not isinstance(values, Mapping):
         raise UserError(f"{path}: a JSON object is expected")
-    for key, required in _REQUIRED.items():
-        if values.get(key, required) not in (required, None):
-            raise UserError(
-                f"{path}: {key} is {values[key]!r}: only BERT can be read, where it is {required!r}"
-            )
+    described = {key: value for key, value in values.items() if not _GENERATION(key)}
+    note = check_keys(described, _KEYS, path, "BERT")
     # A missing key has transformers' default, which differs from the original's.
     config_values = {key: values.get(key, default) for key, default in _DEFAULTS.items()}
     activation = config_values["hidden_act"]
@@ -142,13 +223,16 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
     # Messages show it, so it must be a name, without line breaks.
     if not isinstance(architecture, str) or not architecture.isidentifier():
         architecture = None
-    return config, architecture
+    return HuggingFaceConfig(config, architecture, (note,) if note else ())
 
 
-def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, object]:
+def config_values(
+    config: BertConfig, tensors: Mapping[str, tuple[int, ...]], pad_id: int = 0
+) -> dict[str, object]:
     """Returns the keys of a `config.json` that makes transformers compute the same.
 
     Args:
+      pad_id: id of [PAD] in the vocabulary.
       tensors: original name → shape, which determine class and number of labels.
     """
     values = {
@@ -157,7 +241,7 @@ def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) ->
         **config.to_dict(),
         "hidden_act": _ACTIVATIONS_BACK.get(config.hidden_act, config.hidden_act),
         "layer_norm_eps": config.layer_norm_epsilon,
-        "pad_token_id": 0,
+        "pad_token_id": pad_id,
         "tie_word_embeddings": True,
         "dtype": "float32",
     }
@@ -208,8 +292,11 @@ class SafetensorsFile(TensorFile):
         # The index says which file has a tensor; an older part may hold tensors of the same name.
         index = json_files.read_object(path, {"weight_map": dict[str, str]})
         weight_map = index["weight_map"]
-        for name in sorted(set(weight_map.values())):
-            keys = {key for key, file_name in weight_map.items() if file_name == name}
+        self.check_count(len(weight_map))
+        keys_of: dict[str, set[str]] = {}
+        for key, name in weight_map.items():
+            keys_of.setdefault(name, set()).add(key)
+        for name, keys in sorted(keys_of.items()):
             # An index must not choose files outside its own directory.
             self._open(os.path.join(os.path.dirname(path), os.path.basename(name)), keys)
         for key, name in weight_map.items():
@@ -221,7 +308,9 @@ class SafetensorsFile(TensorFile):
         try:
             local = files.local_copy(path, self)
             with safe_open(local, "np") as file:
-                for key in file.keys():
+                names = file.keys()
+                self.check_count(len(names))
+                for key in names:
                     if keys is None or key in keys:
                         tensor = file.get_slice(key)
                         self._local[key] = local
@@ -257,7 +346,12 @@ class H5File(TensorFile):
             self._local = files.local_copy(path, self)
             # No lock: the file may be on a read-only or a network file system.
             with h5py.File(self._local, "r", locking=False) as file:
-                file.visititems(objects.__setitem__)
+
+                def keep(name: str, entry: h5py.Dataset | h5py.Group) -> None:
+                    objects[name] = entry
+                    self.check_count(len(objects))
+
+                file.visititems(keep)
                 for name, array in objects.items():
                     if isinstance(array, h5py.Dataset):
                         self._add(name, array)
@@ -272,8 +366,14 @@ class H5File(TensorFile):
             raise UserError(
                 f"{self.path}: the numbers of {name} are in another file, which is not read"
             )
-        self.shapes[name] = tuple(array.shape)
+        self.shapes[name] = tuple(array.shape or ())
         self._dtypes[name] = str(array.dtype)
+        # HDF5 fills up what was never written, however large it is said to be.
+        stored_bytes = array.id.get_storage_size()
+        if array.id.get_create_plist().get_nfilters():
+            stored_bytes = _MOST_PACKED * stored_bytes + _SMALL_BYTES
+        if array.shape is not None:
+            self.check_stored(name, array.nbytes, stored_bytes)
         # Keras keeps bfloat16 in two bytes that numpy has no name for, and notes the type.
         if array.dtype == "V2" and str(array.attrs.get("dtype")) == "bfloat16":
             self._dtypes[name] = "bfloat16"
@@ -359,10 +459,11 @@ def read_huggingface(path: str) -> CheckpointReader:
         tensors.
     """
     config = architecture = None
+    notes: tuple[str, ...] = ()
     # A file of weights alone can be read, too, with the configuration of --bert_config_file.
     config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
     if files.exists(config_file):
-        config, architecture = read_config(config_file)
+        config, architecture, notes = read_config(config_file)
     file = TransformersH5File(path) if path.endswith(".h5") else SafetensorsFile(path)
     keys = _plain_keys(path, file.shapes)
     for copy, weight in _COPIES.items():
@@ -386,7 +487,7 @@ def read_huggingface(path: str) -> CheckpointReader:
     checkpoint = stored_weights(description, placed, unused, config, HUGGINGFACE)
     if config is not None:
         _check_config(config, checkpoint, config_file)
-    return checkpoint
+    return dataclasses.replace(checkpoint, notes=notes)
 
 
 def _check_config(config: BertConfig, checkpoint: CheckpointReader, config_file: str) -> None:
@@ -470,7 +571,7 @@ def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
 
 
 def write_huggingface(
-    directory: str, weights: Mapping[str, np.ndarray], config: BertConfig
+    directory: str, weights: Mapping[str, np.ndarray], config: BertConfig, pad_id: int = 0
 ) -> None:
     """Writes `model.safetensors` and `config.json`; raises `UserError` for two heads of the same
     name in that format."""
@@ -482,7 +583,8 @@ def write_huggingface(
             "checkpoint with both can't be written in that format"
         )
     # The class is chosen by the heads that are written, not by those of the model.
-    values = config_values(config, {name: value.shape for name, value in weights.items()})
+    shapes = {name: value.shape for name, value in weights.items()}
+    values = config_values(config, shapes, pad_id)
     rows = all_weights(config.num_hidden_layers)
     tensors = {}
     for name, value in weights.items():

@@ -24,10 +24,11 @@ from modeling.checkpoints.companion_files import (
     CheckpointReader,
     SentenceVectors,
     check_vocabulary,
-    choose_casing,
     encoder_directory,
+    known_casing,
     read_best_record,
     read_task,
+    settled_vocabulary,
     vectors_of,
     with_companion_files,
 )
@@ -306,6 +307,7 @@ def open_checkpoint(
         not fit.
     """
     from data_gen.tokenization.tokenizer import Tokenizer
+    from data_gen.tokenization.vocabulary import Vocabulary
 
     source = read_checkpoint(checkpoint) if checkpoint else None
     config = config_for(source, bert_config_file)
@@ -330,18 +332,27 @@ def open_checkpoint(
         if checkpoint:
             where = f"{checkpoint}: there is no {VOCAB_FILE} beside the checkpoint"
         raise UserError(f"{where}: give --vocab_file")
-    tokenizer = Tokenizer.from_file(
-        files.check_readable(vocab_file, "vocab_file"),
-        choose_casing(do_lower_case, source) is not False,
-    )
+    vocab_file = files.check_readable(vocab_file, "vocab_file")
+    vocabulary = Vocabulary.from_file(settled_vocabulary(vocab_file, source))
+    notes = list(source.notes) if source else []
+    casing, casing_notes = known_casing(do_lower_case, source, vocabulary)
+    notes += casing_notes
+    tokenizer = Tokenizer(vocabulary, casing is not False)
     # A larger id would be looked up beyond the embedding table.
-    entries = len(tokenizer.vocabulary)
-    if entries != config.vocab_size:
+    entries = len(vocabulary)
+    if entries > config.vocab_size:
         raise UserError(
             f"{vocab_file} has {entries} entries, but vocab_size is {config.vocab_size} in the "
             "model's configuration: give the --vocab_file that belongs to the checkpoint"
         )
-    notes = filter(None, [check_vocabulary(tokenizer.vocabulary, source)])
+    # Tables are padded to a multiple of 8 or 64, for speed.
+    if entries < config.vocab_size:
+        notes.append(
+            f"{vocab_file} has {entries:,} entries of {config.vocab_size:,} in the model: the "
+            "others never occur"
+        )
+    note = check_vocabulary(vocabulary, source)
+    notes += [note] if note else []
     return Checkpoint(
         config=config,
         tokenizer=tokenizer,
@@ -390,7 +401,7 @@ def _read_config(path: str) -> BertConfig:
         # In Hugging Face's files "gelu" means the exact form, in the original's the tanh form.
         from modeling.checkpoints.huggingface import read_config
 
-        return read_config(path)[0]
+        return read_config(path).config
     return BertConfig.from_dict(values, path)
 
 

@@ -20,8 +20,15 @@ import sys
 import tempfile
 
 from bert_common import files, locks
-from bert_common.errors import UserError, did_you_mean, in_one_line, needs_package
-from data_gen.tokenization.vocabulary import Vocabulary, casing_of_release, write_tokenizer_config
+from bert_common.errors import (
+    UserError,
+    did_you_mean,
+    in_one_line,
+    needs_package,
+    without_passwords,
+)
+from data_gen.tokenization.settings import casing_of_release, write_settings
+from data_gen.tokenization.vocabulary import Vocabulary
 
 HUB = "hf:"
 GOOGLE = "google:"
@@ -236,7 +243,8 @@ def _download_release(url: str, directory: str) -> None:
             record_file.write(f"{checksum}  {os.path.basename(directory)}.zip\n")
         # Its fingerprint lets readers refuse a vocabulary that is edited in the cache.
         vocabulary = Vocabulary.from_file(os.path.join(release, "vocab.txt"))
-        write_tokenizer_config(release, casing_of_release(directory), vocabulary.fingerprint)
+        settings = vocabulary.settings(casing_of_release(directory), vocabulary.fingerprint)
+        write_settings(release, settings)
         if not os.path.isdir(directory):
             os.rename(release, directory)
 
@@ -278,7 +286,7 @@ def _hub_model(name: str) -> str:
             if _has_weights(directory) and has_vocabulary and "config.json" in names:
                 return directory
         print(
-            f"{name}: downloading from {huggingface_hub.constants.ENDPOINT}",
+            f"{name}: downloading from {without_passwords(huggingface_hub.constants.ENDPOINT)}",
             file=sys.stderr,
             flush=True,
         )

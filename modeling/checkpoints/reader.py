@@ -22,6 +22,10 @@ from modeling.checkpoints.weights import (
 )
 from modeling.config import BertConfig
 
+# Checkpoints of the deepest models have some hundred tensors for each of 48 layers, with the slots
+# of an optimizer.
+_MAX_TENSORS = 10_000
+
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointReader:
@@ -42,6 +46,7 @@ class CheckpointReader:
       directory: directory of the weights and their companion files; None for formats of other
         programs that have none.
       path: of the weights: a prefix, or the first file.
+      notes: remarks on the files, for the user.
     """
 
     description: str
@@ -53,6 +58,7 @@ class CheckpointReader:
     vocab_sha256: str | None = None
     directory: str | None = None
     path: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def heads(self) -> list[str]:
@@ -95,6 +101,23 @@ class TensorFile:
         # Integers are counters and ids, never weights.
         self._types = types
         self._dtypes: dict[str, str] = {}
+
+    def check_count(self, count: int) -> None:
+        """Raises `UserError` for more tensors than any BERT has, before they are listed."""
+        if count > _MAX_TENSORS:
+            raise UserError(
+                f"{self.path} holds {count:,} tensors, more than {_MAX_TENSORS:,}: these are no "
+                "weights of BERT"
+            )
+
+    def check_stored(self, key: str, num_bytes: int, stored_bytes: int) -> None:
+        """Raises `UserError` for a tensor that its file is too small for, before memory is asked
+        for."""
+        if num_bytes > stored_bytes:
+            raise UserError(
+                f"{self.path}: {key} is {show_shape(self.shapes[key])}, {num_bytes:,} bytes, of "
+                f"which the file has at most {stored_bytes:,}: it is damaged or incomplete"
+            )
 
     def read(self, key: str) -> np.ndarray:
         """Returns a tensor as float32; half-precision numbers are widened, which is exact.
@@ -149,6 +172,12 @@ def stored_weights(
         file.check_dtype(key)
         if row.is_transposed(layout) and len(shape) != 2:
             raise UserError(f"{file.path}: {key} is {show_shape(shape)}, a matrix is expected")
+        # A letter of the table stands for each axis.
+        if layout == MODEL_GARDEN and len(shape) != len(row.garden_shape):
+            raise UserError(
+                f"{file.path}: {key} is {show_shape(shape)}, {len(row.garden_shape)} axes are "
+                "expected"
+            )
         tensors[name] = row.original_shape(shape, layout)
     # In the original's shapes the units of all attention heads are one axis.
     if layout == MODEL_GARDEN:

@@ -16,6 +16,7 @@ that readers need not know of LoRA; the tensors that training needs to resume ar
 
 import contextlib
 import glob
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ import tensorflow as tf
 
 from bert_common import files
 from bert_common.errors import UserError, in_one_line
-from data_gen.tokenization.vocabulary import casing_of_release
+from data_gen.tokenization.settings import casing_of_release
 from modeling.checkpoints.companion_files import CONFIG_FILE, SUFFIX
 from modeling.checkpoints.reader import CheckpointReader, TensorFile
 from modeling.checkpoints.weights import (
@@ -52,6 +53,8 @@ UNFINISHED = "_temp"
 # The text file, a protocol buffer, that names the newest checkpoint.
 STATE_FILE = "checkpoint"
 _INDEX = re.compile(CHECKPOINT_NAME + r"-(\d{1,18})\.index")
+# Characters of a pattern in TensorFlow's functions of files.
+_PATTERN = re.compile(r"[*?\[\\]")
 _SHARD = r"\.data-\d{5}-of-\d{5}"
 _DATA = re.compile(CHECKPOINT_NAME + r"-(\d{1,18})" + _SHARD)
 _STATE_PATH = re.compile(r'^model_checkpoint_path:\s*"((?:[^"\\]|\\.)*)"', re.MULTILINE)
@@ -78,15 +81,21 @@ class TensorBundle(TensorFile):
         _check_files(prefix)
         try:
             # `tf.train.load_checkpoint` would take prefixes on ram:// for directories.
-            self._reader = tf.compat.v1.train.NewCheckpointReader(prefix)
+            self._reader = tf.compat.v1.train.NewCheckpointReader(_plain_prefix(prefix, self))
         except _READER_ERRORS as error:
             raise UserError(
                 f"{prefix}.index can't be read as a checkpoint: {in_one_line(error)}"
             ) from None
-        for key, shape in self._reader.get_variable_to_shape_map().items():
+        shapes = self._reader.get_variable_to_shape_map()
+        self.check_count(len(shapes))
+        stored_bytes = sum(files.file_size(path) for path in _shards(prefix))
+        for key, shape in shapes.items():
             self.shapes[key] = tuple(shape)
         for key, dtype in self._reader.get_variable_to_dtype_map().items():
             self._dtypes[key] = dtype.name
+            # Texts have no size of their own.
+            if dtype.is_floating or dtype.is_integer:
+                self.check_stored(key, math.prod(self.shapes[key]) * dtype.size, stored_bytes)
 
     def read_as(self, key: str, dtype: np.dtype) -> np.ndarray:
         """Returns a tensor; raises `UserError` unless it exists, is of this type and finite."""
@@ -104,6 +113,20 @@ class TensorBundle(TensorFile):
             raise UserError(
                 f"{self.prefix}: {key} can't be read, the data are damaged: {in_one_line(error)}"
             ) from None
+
+
+def _plain_prefix(prefix: str, owner: object) -> str:
+    """Returns a prefix of the same files that TensorFlow does not take for a pattern.
+
+    It expands `run[1]/ckpt-5`, and does not find the file of that name. Links with a plain name in
+    a temporary directory lead to such files, until the owner is gone.
+    """
+    if files.is_remote(prefix) or not _PATTERN.search(prefix):
+        return prefix
+    plain = os.path.join(files.temporary_folder(owner), CHECKPOINT_NAME)
+    for path in (f"{prefix}.index", *_shards(prefix)):
+        os.symlink(os.path.abspath(path), plain + path.removeprefix(prefix))
+    return plain
 
 
 def _check_files(prefix: str) -> None:

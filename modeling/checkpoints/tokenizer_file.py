@@ -8,12 +8,14 @@ tables.
 """
 
 import os
+from typing import Any
 
 import numpy as np
 
 from bert_common import json_files
+from data_gen.tokenization.settings import TOKENIZER_FILE, AddedToken, flags_of
 from data_gen.tokenization.vocabulary import CLS, PAD, SEP, SPECIAL_TOKENS, UNK, Vocabulary
-from data_gen.tokenization.wordpiece import MAX_WORD_CHARACTERS
+from data_gen.tokenization.wordpiece import MAX_WORD_CHARACTERS, strips_accents
 from modeling.preprocessing.graph_tokenizer import (
     ACCENT,
     CAPITAL_SIGMA,
@@ -28,7 +30,6 @@ from modeling.preprocessing.graph_tokenizer import (
     build_tables,
 )
 
-TOKENIZER_FILE = "tokenizer.json"
 SPECIAL_TOKENS_FILE = "special_tokens_map.json"
 _CONTINUATION = "##"
 
@@ -68,7 +69,7 @@ def write_tokenizer(
     if not special_tokens:
         config["split_special_tokens"] = True
         if not listed:
-            values["added_tokens"] = []
+            values["added_tokens"] = values["added_tokens"][len(SPECIAL_TOKENS) :]
     if max_length is not None:
         config["model_max_length"] = max_length
         # Right side and longest first, as the original truncates pairs.
@@ -89,31 +90,25 @@ def write_tokenizer(
     json_files.write(os.path.join(directory, TOKENIZER_FILE), values)
     # Clients make special tokens of the names here, too.
     names = {}
-    if values["added_tokens"]:
+    if special_tokens or listed:
         for token in SPECIAL_TOKENS:
             names[f"{token.strip('[]').lower()}_token"] = token
     json_files.write(os.path.join(directory, SPECIAL_TOKENS_FILE), names)
     return config
 
 
-def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, object]:
+def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, Any]:
     """Returns the object in a `tokenizer.json`."""
     # [CLS] first [SEP] second [SEP], with the segment of each.
     single = [_special(CLS, 0), {"Sequence": {"id": "A", "type_id": 0}}, _special(SEP, 0)]
     pair = [*single, {"Sequence": {"id": "B", "type_id": 1}}, _special(SEP, 1)]
     added_tokens = []
-    for token in SPECIAL_TOKENS:
-        added_tokens.append(
-            {
-                "id": vocabulary.id_of(token),
-                "content": token,
-                "single_word": False,
-                "lstrip": False,
-                "rstrip": False,
-                "normalized": False,
-                "special": True,
-            }
-        )
+    for name in SPECIAL_TOKENS:
+        special_token = AddedToken(name, vocabulary.id_of(name))
+        added_tokens.append({"id": special_token.id, **flags_of(special_token, special=True)})
+    for added_token in vocabulary.added_tokens:
+        added_tokens.append({"id": added_token.id, **flags_of(added_token)})
+    strips = strips_accents(do_lower_case, vocabulary.strip_accents)
     template_tokens = {}
     for token in (CLS, SEP):
         template_tokens[token] = {
@@ -126,7 +121,7 @@ def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, o
         "truncation": None,
         "padding": None,
         "added_tokens": added_tokens,
-        "normalizer": {"type": "Sequence", "normalizers": _normalizers(do_lower_case)},
+        "normalizer": {"type": "Sequence", "normalizers": _normalizers(do_lower_case, strips)},
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [
@@ -151,12 +146,12 @@ def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, o
             "unk_token": UNK,
             "continuing_subword_prefix": _CONTINUATION,
             "max_input_chars_per_word": MAX_WORD_CHARACTERS,
-            "vocab": {token: id for id, token in enumerate(vocabulary.tokens)},
+            "vocab": {token: id for id, token in enumerate(vocabulary.word_pieces)},
         },
     }
 
 
-def _normalizers(do_lower_case: bool) -> list[dict]:
+def _normalizers(do_lower_case: bool, strip_accents: bool) -> list[dict]:
     """Returns the steps before a text is split into words."""
     steps = [_replace(_class(SPACE), " "), _replace(_class(DELETED), "")]
     if do_lower_case:
@@ -166,7 +161,9 @@ def _normalizers(do_lower_case: bool) -> list[dict]:
         # a sigma.
         final_sigma = f"(?<={cased}{ignorable}*){chr(CAPITAL_SIGMA)}(?!{ignorable}*{cased})"
         steps.append(_replace(final_sigma, chr(FINAL_SIGMA)))
-        steps += [{"type": "Lowercase"}, {"type": "NFD"}, _replace(_class(ACCENT), "")]
+        steps.append({"type": "Lowercase"})
+    if strip_accents:
+        steps += [{"type": "NFD"}, _replace(_class(ACCENT), "")]
     return steps
 
 
@@ -185,7 +182,7 @@ def _class(properties: int) -> str:
 
     The characters stand for themselves: one library writes `\x{9}`, another `\u{9}`.
     """
-    tables = build_tables(True)
+    tables = build_tables(True, True)
     values = tables.pages.reshape(-1, PAGE_SIZE)[tables.page_of].ravel()
     edges = np.flatnonzero(np.diff(np.concatenate([[False], values & properties != 0, [False]])))
     # Edges of the runs of characters that have the property.

@@ -29,10 +29,17 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from bert_common.errors import needs_package
+from bert_common.errors import UserError, needs_package
 from data_gen.labelled.pair_features import END, head_length
+from data_gen.tokenization.added_tokens import Normalization
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, UNK, Vocabulary
-from data_gen.tokenization.wordpiece import MAX_WORD_CHARACTERS, WHITE_SPACE, find_chunk_starts
+from data_gen.tokenization.wordpiece import (
+    MAX_WORD_CHARACTERS,
+    WHITE_SPACE,
+    find_chunk_starts,
+    normalize,
+    strips_accents,
+)
 
 # Bytes of UTF-8 of the longest word that may have pieces.
 _MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS
@@ -51,6 +58,11 @@ EXPANSION_UNIT = 1 << 7
 
 CAPITAL_SIGMA = 0x3A3
 FINAL_SIGMA = 0x3C2
+
+# Added tokens are replaced by single characters of a private area, which are entries of the pieces;
+# such characters in a text are replaced by another one first.
+_FIRST_PLACEHOLDER = 0x100000
+_PRIVATE = 0xE000
 
 # Characters in a page of the tables.
 PAGE_SIZE = 128
@@ -98,7 +110,7 @@ class UnicodeTables(NamedTuple):
       page_of: int32 [0x110000 / PAGE_SIZE], the page that describes a page of characters.
       pages: int32 [pages * PAGE_SIZE], properties and number of the expansion of each character.
       expansion_starts, expansion_counts: int32 [expansions], the position of each in `expanded`.
-      expanded: int32, the characters' lower case in NFD, accents included.
+      expanded: int32, the characters' lower case, NFD or both, accents included.
     """
 
     page_of: np.ndarray
@@ -109,7 +121,7 @@ class UnicodeTables(NamedTuple):
 
 
 @functools.cache
-def build_tables(do_lower_case: bool) -> UnicodeTables:
+def build_tables(do_lower_case: bool, strip_accents: bool) -> UnicodeTables:
     """Builds the tables of all characters, which takes about a second.
 
     They follow the `unicodedata` of the running Python: an export keeps the Unicode version it was
@@ -134,9 +146,12 @@ def build_tables(do_lower_case: bool) -> UnicodeTables:
             # ASCII symbols such as "$", "^" and "~" are punctuation here though not in Unicode.
             elif category[0] == "P" or (code < 128 and category[0] == "S"):
                 values[code] = PUNCTUATION
+        if strip_accents and category == "Mn":
+            values[code] |= ACCENT
         if do_lower_case:
-            values[code] |= _case_properties(character, category)
-            expansion = unicodedata.normalize("NFD", character.lower())
+            values[code] |= _case_properties(character)
+        if do_lower_case or strip_accents:
+            expansion = normalize(character, do_lower_case, strip_accents)
             if expansion != character:
                 values[code] |= len(expansions) * EXPANSION_UNIT
                 expansions.append([ord(letter) for letter in expansion])
@@ -152,20 +167,17 @@ def build_tables(do_lower_case: bool) -> UnicodeTables:
     )
 
 
-def _case_properties(character: str, category: str) -> int:
+def _case_properties(character: str) -> int:
     """Returns the properties that lower-casing depends on.
 
     The lower case of a capital sigma depends on two properties of the characters before it. Python
     has no function for them, but its `str.lower()` uses them.
     """
-    properties = 0
     if f"{character}Σ".lower().endswith("ς"):
-        properties = CASED
-    elif f"A{character}Σ".lower().endswith("ς"):
-        properties = CASE_IGNORABLE
-    if category == "Mn":
-        properties |= ACCENT
-    return properties
+        return CASED
+    if f"A{character}Σ".lower().endswith("ς"):
+        return CASE_IGNORABLE
+    return 0
 
 
 class GraphTokenizer(tf.Module):
@@ -173,16 +185,25 @@ class GraphTokenizer(tf.Module):
 
     Args:
       vocabulary: entries of at most 256 bytes.
-      do_lower_case: lower-case and strip accents.
+      do_lower_case: lower-case and, unless the vocabulary has its own setting, strip accents.
       special_tokens: "[MASK]" and the like, written exactly so in a text, are those tokens.
     """
 
     def __init__(self, vocabulary: Vocabulary, do_lower_case: bool, special_tokens: bool = False):
         super().__init__()
-        self._do_lower_case = do_lower_case
         self._special_tokens = special_tokens
         self._unk_id = vocabulary.unk_id
-        self._tables = UnicodeTables(*map(tf.constant, build_tables(do_lower_case)))
+        strips = strips_accents(do_lower_case, vocabulary.strip_accents)
+        self._normalizes = do_lower_case or strips
+        self._tables = UnicodeTables(*map(tf.constant, build_tables(do_lower_case, strips)))
+        self._literal_tokens, self._normalized_tokens = _added_tokens(vocabulary, do_lower_case)
+        placeholders = []
+        added_ids = []
+        for _, code in (*self._literal_tokens, *self._normalized_tokens):
+            placeholders.append(chr(code))
+            added_ids.append(vocabulary.added_tokens[code - _FIRST_PLACEHOLDER].id)
+        self._num_pieces = len(vocabulary.word_pieces)
+        self._added_ids = tf.constant(added_ids or [0], tf.int32)
         # Imported here, as models of ids need no tensorflow_text.
         try:
             import tensorflow_text
@@ -190,7 +211,7 @@ class GraphTokenizer(tf.Module):
             raise needs_package("a tokenizer in a graph", error.name) or error from None
 
         self._pieces = tensorflow_text.FastWordpieceTokenizer(
-            vocab=vocabulary.tokens,
+            vocab=[*vocabulary.word_pieces, *placeholders],
             suffix_indicator="##",
             max_bytes_per_word=_MAX_WORD_BYTES,
             token_out_type=tf.int32,
@@ -201,12 +222,15 @@ class GraphTokenizer(tf.Module):
     def __call__(self, texts) -> Tokens:
         """Tokenizes string [B], UTF-8; [CLS] and [SEP] are not added.
 
-        Invalid bytes are ignored.
+        Returns ragged ids int32 [B, (tokens)], and flat offsets int32 [T]. Invalid bytes become
+        U+FFFD, which gives no token but counts in the offsets.
         """
         # Cut at white space and around ideographs; delete control characters.
         # Offsets are counted in characters before anything is deleted, as users index their texts.
         decoded = tf.strings.unicode_decode(texts, "UTF-8")
         codes = decoded.values
+        if self._literal_tokens or self._normalized_tokens:
+            codes = tf.where(codes >= _FIRST_PLACEHOLDER, _PRIVATE, codes)
         rows = decoded.value_rowids()
         starts = tf.cast(tf.ragged.range(decoded.row_lengths()).values, tf.int32)
         properties = self._lookup(codes)
@@ -228,10 +252,12 @@ class GraphTokenizer(tf.Module):
             chunks=tf.cumsum(tf.cast(cuts, tf.int32)),
             literal=literal,
         )
+        characters = _replace_tokens(characters, self._literal_tokens, "rows")
         # White space has cut the chunks already, so it can be dropped with control characters.
-        characters = characters.where(~_has(properties, SPACE | DELETED))
-        if self._do_lower_case:
-            characters = self._lower_case(characters)
+        characters = characters.where(~_has(characters.properties, SPACE | DELETED))
+        if self._normalizes:
+            characters = self._normalize(characters)
+        characters = _replace_tokens(characters, self._normalized_tokens, "chunks")
         return self._wordpiece(characters, tf.shape(texts, out_type=tf.int64)[0])
 
     def _lookup(self, codes):
@@ -239,8 +265,8 @@ class GraphTokenizer(tf.Module):
         pages = tf.gather(self._tables.page_of, codes // PAGE_SIZE)
         return tf.gather(self._tables.pages, pages * PAGE_SIZE + codes % PAGE_SIZE)
 
-    def _lower_case(self, characters: _Characters) -> _Characters:
-        """Lower-cases, decomposes (NFD) and strips accents.
+    def _normalize(self, characters: _Characters) -> _Characters:
+        """Lower-cases, decomposes (NFD) and strips accents, as the tables say.
 
         The character before an accent gets the accent's end.
         """
@@ -314,6 +340,11 @@ class GraphTokenizer(tf.Module):
         words = tf.where(is_long, _LONG_WORD, words)
         ids, starts, ends = self._pieces.tokenize_with_offsets(words)
         word_numbers = ids.value_rowids()
+        # Placeholders are the entries after the pieces.
+        numbers = tf.maximum(ids.values - self._num_pieces, 0)
+        values = tf.where(
+            ids.values < self._num_pieces, ids.values, tf.gather(self._added_ids, numbers)
+        )
         in_long_word = tf.gather(is_long, word_numbers)
 
         # Convert bytes within a word to bytes within all words, and these to characters.
@@ -327,7 +358,7 @@ class GraphTokenizer(tf.Module):
         last = tf.searchsorted(byte_offsets, word_offsets + ends.values, out_type=tf.int64)
         last = tf.where(in_long_word, tf.gather(word_ends, word_numbers), last)
         ids = tf.RaggedTensor.from_value_rowids(
-            tf.where(in_long_word, self._unk_id, ids.values),
+            tf.where(in_long_word, self._unk_id, values),
             tf.gather(characters.rows, first),
             nrows,
             validate=False,
@@ -337,6 +368,65 @@ class GraphTokenizer(tf.Module):
             starts=tf.gather(characters.starts, first),
             ends=tf.gather(characters.ends, last - 1),
         )
+
+
+def _added_tokens(
+    vocabulary: Vocabulary, do_lower_case: bool
+) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+    """Returns (content, placeholder) of the added tokens, the longest first: of those that are
+    found in the text as it is, and of those that are found in the normalized text.
+
+    Raises:
+      UserError: a token needs more than a comparison of characters.
+    """
+    literal = []
+    normalized = []
+    table = Normalization(do_lower_case, strips_accents(do_lower_case, vocabulary.strip_accents))
+    for number, token in enumerate(vocabulary.added_tokens):
+        content = token.content
+        if token.normalized:
+            content = content.translate(table)
+        if token.single_word or (token.normalized and " " in content):
+            raise UserError(
+                f"the added token {token.content!r} can't be part of a graph: it is found "
+                "between words only, or has spaces or ideographs and is normalized; formats that "
+                "take token ids can be exported (docs/export.md)"
+            )
+        entry = (content, _FIRST_PLACEHOLDER + number)
+        if token.normalized:
+            normalized.append(entry)
+        else:
+            literal.append(entry)
+    literal.sort(key=lambda entry: -len(entry[0]))
+    normalized.sort(key=lambda entry: -len(entry[0]))
+    return literal, normalized
+
+
+def _replace_tokens(
+    characters: _Characters, tokens: list[tuple[str, int]], boundary: str
+) -> _Characters:
+    """Replaces added tokens by their placeholders, each a chunk of its own.
+
+    Args:
+      tokens: (content, placeholder) of each.
+      boundary: "rows" or "chunks", over whose ends no token extends.
+    """
+    for content, placeholder in tokens:
+        numbers = getattr(characters, boundary)
+        begins, ends, is_inside = _find_token(content, characters.codes, numbers)
+        size = tf.size(characters.codes)
+        last = tf.clip_by_value(tf.range(size) + len(content) - 1, 0, tf.maximum(size - 1, 0))
+        chunks = characters.chunks
+        cuts = tf.not_equal(chunks, _previous(chunks)) | begins | ends
+        characters = characters._replace(
+            codes=tf.where(begins, placeholder, characters.codes),
+            properties=tf.where(begins, 0, characters.properties),
+            ends=tf.where(begins, tf.gather(characters.ends, last), characters.ends),
+            chunks=tf.cumsum(tf.cast(cuts, tf.int32)),
+            literal=characters.literal | begins,
+        )
+        characters = characters.where(begins | ~is_inside)
+    return characters
 
 
 def _find_token(token: str, codes, rows) -> tuple:

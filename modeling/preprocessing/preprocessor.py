@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
+from data_gen.tokenization.settings import AddedToken
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, pack
@@ -40,8 +41,8 @@ class BertPreprocessor(keras.layers.Layer):
     Args:
       vocabulary: a `Tokenizer`, a `Vocabulary`, the path of a `vocab.txt` or the tokens in the
         order of their ids; None until Keras loads a saved one.
-      do_lower_case: lower-case and strip accents; None for the setting of the `Tokenizer`, else
-        true.
+      do_lower_case: lower-case and, unless the vocabulary's files say otherwise, strip accents;
+        None for the setting of the `Tokenizer`, else true.
       max_seq_length: longer texts and pairs are truncated, of a pair always the longer text.
       pad_to_max_length: S is `max_seq_length` for every batch; else the length of the longest row.
       special_tokens: "[MASK]" and the like, written exactly so in a text, are those tokens.
@@ -85,6 +86,9 @@ class BertPreprocessor(keras.layers.Layer):
         self.max_seq_length = max_seq_length
         self.pad_to_max_length = pad_to_max_length
         self.special_tokens = special_tokens
+        # Settings of the vocabulary, which the configuration of a saved layer has.
+        self._strip_accents: bool | None = None
+        self._added_tokens: list[AddedToken] = []
         # Fingerprint of the vocabulary that the assets of a `.keras` file must have.
         self._saved_fingerprint: str | None = None
         self._set_vocabulary(vocabulary)
@@ -96,6 +100,8 @@ class BertPreprocessor(keras.layers.Layer):
         self.vocabulary: Any = vocabulary
         self.tokenizer: Any = None
         if vocabulary is not None:
+            self._strip_accents = vocabulary.strip_accents
+            self._added_tokens = vocabulary.added_tokens
             self.tokenizer = GraphTokenizer(vocabulary, self.do_lower_case, self.special_tokens)
             _VOCABULARIES[vocabulary.fingerprint] = vocabulary
 
@@ -113,7 +119,7 @@ class BertPreprocessor(keras.layers.Layer):
           UserError: there is no checkpoint, or no vocabulary beside it, or not the one it was
             trained with.
         """
-        from modeling.checkpoints.companion_files import check_vocabulary
+        from modeling.checkpoints.companion_files import check_vocabulary, known_casing
         from modeling.checkpoints.load import read_checkpoint
 
         checkpoint = read_checkpoint(path)
@@ -125,7 +131,8 @@ class BertPreprocessor(keras.layers.Layer):
         vocabulary = Vocabulary.from_file(checkpoint.vocab_file)
         # Another vocabulary of the same size would give wrong ids without any error.
         check_vocabulary(vocabulary, checkpoint)
-        kwargs.setdefault("do_lower_case", checkpoint.do_lower_case)
+        do_lower_case, _ = known_casing(None, checkpoint, vocabulary)
+        kwargs.setdefault("do_lower_case", do_lower_case)
         return cls(vocabulary, **kwargs)
 
     def __call__(self, texts, *args, **kwargs):
@@ -191,11 +198,21 @@ class BertPreprocessor(keras.layers.Layer):
         return {
             **super().get_config(),
             "vocab_sha256": fingerprint,
+            **self._tokenizer_settings(),
             "do_lower_case": self.do_lower_case,
             "max_seq_length": self.max_seq_length,
             "pad_to_max_length": self.pad_to_max_length,
             "special_tokens": self.special_tokens,
         }
+
+    def _tokenizer_settings(self) -> dict:
+        """Returns the vocabulary's settings that differ from the usual ones, for `get_config`."""
+        settings: dict[str, Any] = {}
+        if self._strip_accents is not None:
+            settings["strip_accents"] = self._strip_accents
+        if self._added_tokens:
+            settings["added_tokens"] = [token._asdict() for token in self._added_tokens]
+        return settings
 
     @classmethod
     def from_config(cls, config: dict) -> "BertPreprocessor":
@@ -214,7 +231,14 @@ class BertPreprocessor(keras.layers.Layer):
         if tokens is not None:
             tokens = _checked_tokens(tokens, "the configuration of a BertPreprocessor")
             return cls(Vocabulary(tokens), **config)
-        layer = cls(_VOCABULARIES.get(fingerprint), **config)
+        strip_accents = config.pop("strip_accents", None)
+        added_tokens = [AddedToken(**token) for token in config.pop("added_tokens", ())]
+        vocabulary = _VOCABULARIES.get(fingerprint)
+        if vocabulary is not None:
+            vocabulary = Vocabulary(vocabulary.tokens, None, strip_accents, added_tokens)
+        layer = cls(vocabulary, **config)
+        layer._strip_accents = strip_accents
+        layer._added_tokens = added_tokens
         # Keras loads the assets after the constructor: `load_assets` compares the fingerprints.
         layer._saved_fingerprint = fingerprint
         return layer
@@ -234,7 +258,11 @@ class BertPreprocessor(keras.layers.Layer):
         # Files of earlier versions have no such asset.
         if not files.exists(path):
             return
-        vocabulary = Vocabulary(_checked_tokens(json_files.read(path), path))
+        vocabulary = Vocabulary(
+            _checked_tokens(json_files.read(path), path),
+            strip_accents=self._strip_accents,
+            added_tokens=self._added_tokens,
+        )
         if self._saved_fingerprint not in (None, vocabulary.fingerprint):
             raise UserError(
                 f"{_VOCABULARY_FILE} in the file is not the vocabulary that the model was saved "

@@ -1,5 +1,6 @@
 import concurrent.futures
 import errno
+import gc
 import glob
 import gzip
 import itertools
@@ -335,3 +336,31 @@ def test_a_text_as_a_whole(tmp_path):
             files.read_text(str(path))
     with pytest.raises(UserError, match="can't read .*nothing: No such file"):
         files.read_text(str(tmp_path / "nothing"))
+
+
+def test_the_temporary_folder_of_a_killed_process_is_removed_by_the_next(tmp_path, monkeypatch):
+    monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "copy.a1b2c3d4.bert-tf.tmp").mkdir()
+    (tmp_path / "copy.of_mine").mkdir()
+    owners = [type("Owner", (), {})() for _ in range(2)]
+    folders = [os.path.basename(files.temporary_folder(owner)) for owner in owners]
+    assert sorted(os.listdir(tmp_path)) == sorted([*folders, "copy.of_mine"])
+    owners.clear()
+    gc.collect()
+    assert os.listdir(tmp_path) == ["copy.of_mine"]
+
+
+def test_an_account_without_a_home_keeps_files_in_the_temporary_directory(tmp_path, monkeypatch):
+    monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(files.os.path, "expanduser", str)
+    assert files.cache_directory({}) == f"{tmp_path}/.cache/bert-tf"
+
+
+def test_a_name_of_240_bytes(tmp_path):
+    for name in ("x" * 240, "ü" * 120, "y" * 255):
+        for _ in range(2):
+            with files.atomic_write(str(tmp_path / name)) as file:
+                file.write("a")
+        with files.new_directory(str(tmp_path / f"{name[:-1]}d"), "output"):
+            pass
+    assert len(os.listdir(tmp_path)) == 6

@@ -111,7 +111,7 @@ class TestReport:
         lines = corpus_preparation.report(
             1, {"out": CorpusWriter(io.BytesIO(), **counts)}, ReadingNotes()
         ).split("\n")
-        assert lines[-1].startswith(f"warning: {message}") and len(lines) == 3
+        assert lines[-1].startswith(f"warning: {message}") and len(lines) == 4
 
     def test_notes_about_the_input(self):
         notes = ReadingNotes(bad_utf8_lines=3, nul_characters=2, empty_files=["a", "b"])

@@ -11,7 +11,8 @@ from bert_common.errors import UserError
 from data_gen.options import CorpusOptions, PretrainingDataOptions
 from data_gen.pretraining import generation, records, schema
 from data_gen.text import corpus_preparation
-from data_gen.tokenization.vocabulary import Vocabulary, write_tokenizer_config
+from data_gen.tokenization.settings import TokenizerSettings, write_settings
+from data_gen.tokenization.vocabulary import Vocabulary
 
 ROOT = "ram://data_gen"
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "ran", "."]
@@ -59,7 +60,7 @@ def test_vocabulary(vocab_file):
         UserError, match="can't read the vocabulary ram://data_gen/none.txt: No such file"
     ):
         Vocabulary.from_file(f"{ROOT}/none.txt")
-    write_tokenizer_config(ROOT, True, None)
+    write_settings(ROOT, TokenizerSettings(do_lower_case=True))
     assert json_files.read(f"{ROOT}/tokenizer_config.json")["do_lower_case"] is True
 
 

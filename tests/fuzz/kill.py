@@ -3,13 +3,15 @@ unbroken run.
 
   python tests/fuzz/kill.py --kills=100 --job=pretraining
   python tests/fuzz/kill.py --kills=20 --job=all --seed=3
+  python tests/fuzz/kill.py --moves=10 --job=pretraining
 
 The jobs are in `kill_jobs.py`. Everything is tiny and made in a temporary directory. A round stops
 a command up to three times (SIGKILL or SIGTERM, at moments drawn from the seed and the length of
 the unbroken run), then lets it end. A round fails where the command ends with another status than 0
 or with a traceback, where the result differs, or where something is left that the unbroken run does
-not leave. The first failing round ends the job; its directory stays to be looked at. Exit status:
-0, or 1 where a job has failed.
+not leave. The first failing round ends the job; its directory stays to be looked at. With --moves a
+command is suspended instead, another directory is put in the place of the one that it holds, and it
+continues: nothing in that place may change. Exit status: 0, or 1 where a job has failed.
 """
 
 import argparse
@@ -103,6 +105,22 @@ class Group:
         for process in self._processes:
             process.kill()
             process.wait()
+        self._held.close()
+
+    def suspend(self, change: Callable[[], object]) -> None:
+        """Changes something while the processes stand still, and waits for their end.
+
+        Raises:
+          Failure: a traceback.
+        """
+        for process in self._processes:
+            process.send_signal(signal.SIGSTOP)
+        try:
+            change()
+        finally:
+            for process in self._processes:
+                process.send_signal(signal.SIGCONT)
+        self._end(self._processes)
         self._held.close()
 
     def _end(self, processes: list[subprocess.Popen]) -> None:
@@ -210,19 +228,67 @@ def torment(name: str, job: Job, kills: int, seed: int, log: Callable[[str], Non
     return True
 
 
+def displace(
+    name: str, job: Job, moves: int, seed: int, log: Callable[[str], None] = print
+) -> bool:
+    """Puts another directory in the place of the one that a job holds, so many times; says whether
+    it always stayed as it was."""
+    rng = random.Random(f"move {name} {seed}")
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"move-{name}-"))
+    job.prepare(folder)
+    started = time.monotonic()
+    Group(job, folder / "unbroken").finish()
+    seconds = time.monotonic() - started
+    met = 0
+    while met < moves:
+        directory = folder / f"move{met}"
+        group = Group(job, directory)
+        if group.ends_within(seconds * rng.triangular(0.3, 1.0, 0.8)):
+            group.finish()
+            shutil.rmtree(directory)
+            continue
+        contents: dict[pathlib.Path, bytes] = {}
+
+        def replace(directory: pathlib.Path = directory, contents: dict = contents) -> None:
+            for place in filter(pathlib.Path.is_dir, list(directory.iterdir())):
+                place.rename(folder / f"{place.name}.{directory.name}")
+                place.mkdir()
+                (place / "ckpt-1.index").write_text("of another process")
+                (place / "flags.json").write_text("{}")
+            for path in filter(pathlib.Path.is_file, directory.rglob("*")):
+                contents[path] = path.read_bytes()
+
+        try:
+            group.suspend(replace)
+            held = {path for path in contents if path.parent != directory}
+            places = {path.parent for path in held}
+            found = {path for place in places for path in place.rglob("*") if path.is_file()}
+            if found != held or any(path.read_bytes() != contents[path] for path in held):
+                raise Failure(f"{sorted(map(str, found ^ held)) or 'a file'} has changed")
+        except Failure as failure:
+            log(f"{name}: move {met} failed, see {directory}: {failure}")
+            return False
+        met += 1
+    log(f"{name}: {met} moves, nothing was written or removed in the place of another")
+    shutil.rmtree(folder)
+    return True
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kills", type=int, default=10, help="how many kills must meet each job")
+    parser.add_argument("--moves", type=int, help="moves of directories in place of kills")
     parser.add_argument("--job", choices=[*JOBS, "all"], default="all")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     chosen = list(JOBS) if options.job == "all" else [options.job]
-    return (
-        0 if all([torment(name, JOBS[name], options.kills, options.seed) for name in chosen]) else 1
-    )
+    attack, count = torment, options.kills
+    if options.moves is not None:
+        attack, count = displace, options.moves
+    return 0 if all([attack(name, JOBS[name], count, options.seed) for name in chosen]) else 1
 
 
 if __name__ == "__main__":

@@ -151,6 +151,8 @@ def make_case(commands: tuple[Command, ...], seed: int, number: int) -> Case:
         return exchange(command, rng.choice(command.exchanges))
     if kind < 0.35 and (options := declared_options(command.entry[0])):
         return _spoil_flag(command, rng.choice(options), rng)
+    if kind < 0.38:
+        return _point_output_at_flags(command, rng)
     if kind < 0.45:
         return _point_output_at_input(command, rng)
     if kind < 0.5 and command.words:
@@ -186,6 +188,24 @@ def _point_output_at_input(command: Command, rng: random.Random) -> Case:
     # A run may write into its own directory.
     kept = () if target.startswith(f"{command.arguments[name]}/") else (target,)
     return Case(_given(command, name, target), f"--{name}={target}, which exists", kept=kept)
+
+
+def _point_output_at_flags(command: Command, rng: random.Random) -> Case:
+    """An output is the file that some of the flags come from."""
+    outputs = [name for name in ("output_file", "held_out_file") if name in command.arguments]
+    if not outputs:
+        return _point_output_at_input(command, rng)
+    name = rng.choice(outputs)
+    flag = rng.choice(("config", "flagfile"))
+    value = command.arguments[name]
+    content = f"{name}: {value}\n" if flag == "config" else f"--{name}={value}\n"
+    case = _given(_given(command, flag, "given.yaml"), name, "given.yaml")
+    return Case(
+        case,
+        f"--{name} is the file of --{flag}",
+        lambda folder: (folder / "given.yaml").write_text(content) and None,
+        kept=("given.yaml",),
+    )
 
 
 def _spoil_flag(command: Command, option: Option, rng: random.Random) -> Case:

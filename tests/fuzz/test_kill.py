@@ -16,6 +16,11 @@ def test_data_generation_that_is_killed_ends_with_the_same_bytes():
     assert lines[0].startswith("data: 2 kills in ")
 
 
+def test_a_directory_that_is_put_in_the_place_of_a_held_one_stays_as_it_is():
+    lines = []
+    assert kill.displace("data", kill.JOBS["data"], moves=1, seed=1, log=lines.append), lines
+
+
 @pytest.mark.parametrize("name", kill.JOBS)
 def test_the_command_of_a_job_is_understood(name, tmp_path, monkeypatch):
     job = kill.JOBS[name]

@@ -8,17 +8,18 @@ Letters: E texts, W sequences (a long text may have several), C classes.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.evaluation import classification
+from bert_tf.tasks import class_names
 from bert_tf.tasks.classification.options import BALANCED, CUSTOM, LONG_TEXTS, ClassificationOptions
 from bert_tf.training.examples import Dataset, Datasets, Examples
 from data_gen.labelled import glue, tables
-from data_gen.labelled.glue import GlueTask
+from data_gen.labelled.glue import GLUE_TASKS, GlueTask
 from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs, encode_windows
 from data_gen.labelled.tables import LabelledTexts
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -31,6 +32,8 @@ SCORES = "regression"
 SEVERAL_CLASSES = "multi_label_classification"
 TRUNCATE, HEAD_TAIL, WINDOWS = LONG_TEXTS
 
+# Maximum number of classes in a row of results.
+_MAX_PROBABILITIES = 1000
 _METRICS = {
     CLASSES: classification.CUSTOM_CLASSIFICATION,
     SCORES: classification.CUSTOM_REGRESSION,
@@ -133,6 +136,17 @@ def pool(logits: np.ndarray, window_counts: np.ndarray | None) -> np.ndarray:
     return (sums / window_counts[:, None]).astype(logits.dtype)
 
 
+def named_probabilities(
+    labels: Sequence[str], probabilities: np.ndarray, convert: Callable[[float], object]
+) -> dict[str, object]:
+    """Returns class → probability, in the order of the classes; of more than 1,000 classes the
+    1,000 most probable ones."""
+    numbers = np.arange(len(labels))
+    if len(labels) > _MAX_PROBABILITIES:
+        numbers = np.sort(np.argsort(-probabilities, kind="stable")[:_MAX_PROBABILITIES])
+    return {labels[number]: convert(probabilities[number]) for number in numbers}
+
+
 def predicted_labels(
     labels: Sequence[str], probabilities: np.ndarray, multi_label: bool
 ) -> dict[str, object]:
@@ -180,6 +194,13 @@ class ClassificationData(Datasets):
     def regression(self) -> bool:
         """Whether scores are predicted."""
         return self.kind == SCORES
+
+    @property
+    def no_answer(self) -> dict[str, object]:
+        """The key and the empty value of the prediction for a row that can't be predicted."""
+        if self.regression:
+            return {"score": None}
+        return {"labels": None} if self.multi_label else {"label": ""}
 
     @property
     def multi_label(self) -> bool:
@@ -252,6 +273,9 @@ def read_data(
     )
     _check_options(options, task_files, long_texts)
     notes = list(task_files.notes)
+    notes += class_names.order_notes(
+        task_files.labels, _checkpoint_labels(checkpoint), _meanings(task_files.glue)
+    )
     splits = {}
     for name, texts in task_files.texts.items():
         # Limits on the number of examples are per set; all transfer texts are used.
@@ -445,10 +469,13 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
     expected = data.description
     # Keys that `task.json` lacks can't be compared: they count as equal.
     trained = {**expected, **(checkpoint.task or {})}
+    if checkpoint.task is None and not data.regression:
+        trained |= _described_head(checkpoint)
     if trained["kind"] not in (CLASSES, SCORES, SEVERAL_CLASSES):
         return None
     # A head with the same classes in another order would predict the wrong names.
-    if list(trained["labels"]) != expected["labels"] or trained["kind"] != expected["kind"]:
+    labels = class_names.order_of_head(expected["labels"], trained["labels"], _meanings(data.glue))
+    if labels != expected["labels"] or trained["kind"] != expected["kind"]:
         names = ", ".join(trained["labels"]) or "of a regression"
         several = ""
         if trained["kind"] == SEVERAL_CLASSES:
@@ -459,6 +486,17 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
     if do_train and trained["task_name"] != expected["task_name"]:
         return f"that of the checkpoint was trained for {trained['task_name']}"
     return None
+
+
+def _described_head(checkpoint: Checkpoint) -> dict[str, object]:
+    """Returns names and kind of a head of others, by the keys of `task.json`."""
+    described: dict[str, object] = {}
+    labels = _checkpoint_labels(checkpoint)
+    if labels:
+        described["labels"] = labels
+    if problem_kind(checkpoint) == SEVERAL_CLASSES:
+        described["kind"] = SEVERAL_CLASSES
+    return described
 
 
 def _read_files(
@@ -505,7 +543,7 @@ def _read_glue(options: ClassificationOptions, checkpoint: Checkpoint) -> _TaskF
         )
     # A checkpoint of others may have the classes in another order: follow it, so that its head can
     # be used.
-    labels = _order_of_checkpoint(task.labels, checkpoint)
+    labels = _order_of_checkpoint(task.labels, checkpoint, _meanings(task))
     kind = CLASSES
     if task.regression:
         kind = SCORES
@@ -609,14 +647,20 @@ def _read_custom(
             name = f"dev_{name}"
         named_paths[name] = (flag, path)
     texts = options.read_sets(named_paths, reader.read)
-    return _TaskFiles(
+    labels = list(reader.labels or ())
+    task_files = _TaskFiles(
         CUSTOM,
         options.text_b_column is not None,
-        list(reader.labels or ()),
+        labels,
         _METRICS[kind],
         kind,
         texts=texts,
     )
+    if kind == CLASSES and len(labels) == 2:
+        task_files.metrics = classification.CUSTOM_TWO_CLASSES
+        if options.evaluates:
+            task_files.notes.append(f"the metric f1 is that of the class {labels[1]!r}")
+    return task_files
 
 
 def _custom_kind(options: ClassificationOptions, checkpoint: Checkpoint) -> str:
@@ -648,6 +692,9 @@ def _custom_labels(
         # Only unlabeled texts are read: the teachers name the classes.
         return _order_of_checkpoint(teacher_labels, checkpoint)
     labels = _checkpoint_labels(checkpoint)
+    # The file names the classes of a head that has only numbers.
+    if labels and class_names.is_nameless(labels) and options.label_column:
+        return None
     if not labels:
         raise UserError(
             f"{checkpoint.source.description} does not contain the names of its classes: it is not "
@@ -676,6 +723,10 @@ class _CustomReader:
         separator = None
         if self.kind == SEVERAL_CLASSES:
             separator = options.label_separator
+        # Files that are only trained on need no ids.
+        id_column = None
+        if name != "train" or options.dev_fraction:
+            id_column = options.id_column
         texts = tables.read_labelled_file(
             path,
             flag,
@@ -684,10 +735,14 @@ class _CustomReader:
             label_column=label_column,
             labels=self.labels,
             order=self._order,
+            ignore_case=not options.do_train,
             regression=self.kind == SCORES,
             separator=separator,
             file_format=options.file_format,
             skip_bad_rows=skip_bad_rows,
+            id_column=id_column,
+            # Predictions have a line for every row.
+            keep_unusable=name == "test",
         )
         if self.labels is None:
             self.labels = list(texts.label_names)
@@ -709,16 +764,27 @@ def _checkpoint_labels(checkpoint: Checkpoint) -> list[str]:
     gives to the head; empty if there are none."""
     if checkpoint.task:
         return checkpoint.task.get("labels") or []
-    if "output_weights" in checkpoint.source.tensors:
+    if checkpoint.source is not None and "output_weights" in checkpoint.source.tensors:
         return label_names(checkpoint.config)
     return []
 
 
-def _order_of_checkpoint(labels: Sequence[str], checkpoint: Checkpoint) -> list[str]:
+def _order_of_checkpoint(
+    labels: Sequence[str], checkpoint: Checkpoint, meanings: Mapping[str, str] | None = None
+) -> list[str]:
     """Returns the labels in the order of the checkpoint's head, if it has the same labels."""
     if checkpoint.source is None or not labels:
         return list(labels)
-    names = _checkpoint_labels(checkpoint)
-    if sorted(names) == sorted(labels):
-        return list(names)
-    return list(labels)
+    names = class_names.order_of_head(labels, _checkpoint_labels(checkpoint), meanings)
+    # A head with further classes is one for another task.
+    if names is None or len(names) != len(labels):
+        return list(labels)
+    return names
+
+
+def _meanings(task: GlueTask | None) -> dict[str, str]:
+    """Returns numbered label → name of a GLUE task, by the original's order of the labels."""
+    if task is None:
+        return {}
+    numbered = GLUE_TASKS[task.name].labels
+    return dict(zip(numbered, task.class_names, strict=False))

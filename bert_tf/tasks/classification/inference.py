@@ -15,7 +15,13 @@ from bert_common.errors import UserError
 from bert_common.options import Options
 from bert_tf.evaluation.classification import sigmoid, softmax
 from bert_tf.tasks.classification import data
-from bert_tf.tasks.classification.data import LongTexts, pool, predicted_labels, problem_kind
+from bert_tf.tasks.classification.data import (
+    LongTexts,
+    named_probabilities,
+    pool,
+    predicted_labels,
+    problem_kind,
+)
 from bert_tf.tasks.inference import TaskInference, split_pairs, to_json
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import local_prediction
@@ -39,7 +45,7 @@ class ClassificationInference(TaskInference):
         task = loaded.task or {}
         self.labels = class_labels(loaded)
         self.multi_label = self.labels is not None and problem_kind(loaded) == data.SEVERAL_CLASSES
-        # A text must be cut as in training; no option changes it.
+        # Truncation or windows are those of the training; only --max_seq_length may change.
         self.long_texts = LongTexts.choose(None, self.max_seq_length, None, task)
         self.truncation = self.long_texts.truncation
         # Classifiers are trained without the prompts of sentence-transformers.
@@ -128,7 +134,7 @@ class ClassificationInference(TaskInference):
         results = []
         for row in outputs["probabilities"]:
             result = predicted_labels(self.labels, row, self.multi_label)
-            result["probabilities"] = dict(zip(self.labels, map(to_json, row), strict=True))
+            result["probabilities"] = named_probabilities(self.labels, row, to_json)
             results.append(result)
         return results
 

@@ -93,6 +93,13 @@ class ClassificationOptions(
     label_column: str | None = option(
         None, "Column of the label.", common=True, only_with=_IS_CUSTOM
     )
+    id_column: str | None = option(
+        None,
+        "Column that identifies a row in the predictions.",
+        default_text="the number of the row, from 0",
+        affects_result=False,
+        only_with=_IS_CUSTOM,
+    )
     regression: bool = option(
         False, "Treat the labels as numbers and predict numbers.", only_with=_IS_CUSTOM
     )

@@ -7,6 +7,7 @@ Input: labeled texts (`bert_tf/tasks/classification/data.py`). Output: a run dir
 import dataclasses
 import functools
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,13 +30,14 @@ from bert_tf.tasks.classification.data import (
     ClassificationData,
     TextSplit,
     check_head,
+    named_probabilities,
     pool,
     predicted_labels,
     read_data,
 )
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.training.examples import Examples, concatenated
-from data_gen.labelled.tables import LabelledTexts
+from data_gen.labelled.tables import LabelledTexts, UnusableRow
 from modeling.checkpoints.load import Checkpoint
 from modeling.config import with_label_names
 from modeling.fine_tuning import (
@@ -110,7 +112,9 @@ class ClassificationTask(FineTuningTask):
             return self.train_examples
         # The teachers' outputs are computed now, when the devices are set up, or read from a cache.
         temperature = self.options.temperature
-        return self.teachers.distilled(self.data, self._label_loss(), temperature, trainer)
+        return self.teachers.examples_with_soft_labels(
+            self.data, self._label_loss(), temperature, trainer
+        )
 
     def outputs(self, model: BertForClassification, features: dict) -> dict:
         return {"logits": model(features)}
@@ -176,8 +180,7 @@ class ClassificationTask(FineTuningTask):
         if not data.regression:
             trainer.log(scores.per_class_table(predictions, labels, data.labels))
         if data.kind == CLASSES:
-            matrix = scores.confusion_matrix(predictions, labels, len(data.labels))
-            trainer.log("\n" + scores.confusion_text(matrix, data.labels))
+            trainer.log("\n" + scores.confusions_of(predictions, labels, data.labels))
 
     def write_predictions(self, name: str, split: TextSplit, answers: np.ndarray) -> list[str]:
         """Writes the original's `test_results.tsv`, `predictions.jsonl`, and GLUE's submission."""
@@ -191,7 +194,7 @@ class ClassificationTask(FineTuningTask):
             suffix = f"_{set_name}"
         results_path = os.path.join(directory, f"test_results{suffix}.tsv")
         predictions_path = os.path.join(directory, f"predictions{suffix}.jsonl")
-        write_test_results(results_path, values)
+        write_test_results(results_path, _with_gaps(values, split.source))
         write_predictions(predictions_path, data, split.source, values)
         paths = [results_path, predictions_path]
         if data.glue is not None:
@@ -209,6 +212,14 @@ class ClassificationTask(FineTuningTask):
 run = functools.partial(driver.run, ClassificationTask)
 
 
+def _with_gaps(values: np.ndarray, texts: LabelledTexts) -> Iterator[np.ndarray]:
+    """Yields the values of each row of the file, empty texts for one that is not predicted."""
+    # The lines of the original's file have no ids: their numbers say which rows they belong to.
+    gap = np.full(values.shape[1:], "")
+    for row in texts.in_file_order():
+        yield gap if isinstance(row, UnusableRow) else values[row]
+
+
 def write_predictions(
     path: str,
     data: ClassificationData,
@@ -224,25 +235,33 @@ def write_predictions(
         {"id": 0, "text_a": "…", "labels": ["new"], "probabilities": {"new": 0.7, "good": 0.3}}
         {"id": 0, "text_a": "…", "text_b": "…", "score": 3.2}
 
+    A row that can't be predicted has an empty label, and the reason:
+
+        {"id": 0, "label": "", "reason": "line 7: the text is empty…"}
+
     Args:
       values: probabilities [E, C], or scores [E] of a regression.
       with_truth: add the true labels as "true_label", "true_labels" or "true_score".
     """
     labels = data.labels
     with files.atomic_write(path) as file:
-        for index, value in enumerate(values):
-            record = {"id": texts.ids[index], "text_a": texts.text_a[index]}
+        for row in texts.in_file_order():
+            if isinstance(row, UnusableRow):
+                record = {"id": row.id, **data.no_answer, "reason": row.reason}
+                file.write(json_files.line_of(record))
+                continue
+            value = values[row]
+            record = {"id": texts.ids[row], "text_a": texts.text_a[row]}
             if texts.text_b is not None:
-                record["text_b"] = texts.text_b[index]
+                record["text_b"] = texts.text_b[row]
             if labels:
                 record.update(predicted_labels(labels, value, data.multi_label))
                 # The digits of float32 suffice and halve the size of the file.
-                probabilities = [shortest(number) for number in value]
-                record["probabilities"] = dict(zip(labels, probabilities, strict=True))
+                record["probabilities"] = named_probabilities(labels, value, shortest)
             else:
                 record["score"] = shortest(value)
             if with_truth:
-                record.update(_true_label(data, texts.labels[index]))
+                record.update(_true_label(data, texts.labels[row]))
             file.write(json_files.line_of(record))
 
 

@@ -90,6 +90,7 @@ class PretrainingTask(Task):
     """Pre-training on records, checked against flags and model."""
 
     options: PretrainingOptions
+    reads_while_training = True
 
     def __init__(self, options: PretrainingOptions):
         initial = None

@@ -13,8 +13,14 @@ from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from data_gen.pretraining.records import statistics_of
-from data_gen.tokenization.vocabulary import Vocabulary, short
-from modeling.checkpoints.companion_files import VOCAB_FILE, CheckpointReader, check_vocabulary
+from data_gen.tokenization.vocabulary import Vocabulary, short, temporary_vocabulary
+from data_gen.tokenization.wordpiece import strips_accents
+from modeling.checkpoints.companion_files import (
+    VOCAB_FILE,
+    CheckpointReader,
+    check_vocabulary,
+    settled_vocabulary,
+)
 from modeling.config import BertConfig
 
 
@@ -38,7 +44,7 @@ class RecordVocabulary:
 class RecordNote:
     """Note on the vocabulary of the record files of one call of `create_pretraining_data.py`.
 
-    The last three attributes are None for records of other programs.
+    The last four attributes are None for records of other programs.
     """
 
     flag: str
@@ -46,6 +52,7 @@ class RecordNote:
     fingerprint: str | None = None
     vocab_file: str | None = None
     do_lower_case: bool | None = None
+    strip_accents: bool | None = None
 
     def __str__(self) -> str:
         description = f"--{self.flag}: {self.paths[0]}"
@@ -72,6 +79,7 @@ def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
             fingerprint=_typed(stats, "vocab_sha256", str),
             vocab_file=_typed(stats, "vocab_file", str),
             do_lower_case=_typed(stats, "do_lower_case", bool),
+            strip_accents=_typed(stats, "strip_accents", bool),
         )
         notes.append(note)
     return notes
@@ -113,7 +121,7 @@ def find_vocabulary(
     if options.vocab_file:
         vocabulary = Vocabulary.from_file(files.check_readable(options.vocab_file, "vocab_file"))
         # A larger vocabulary would look up rows that the embeddings do not have.
-        if vocabulary.size != config.vocab_size:
+        if vocabulary.size > config.vocab_size:
             raise UserError(
                 f"--vocab_file: {options.vocab_file} has {vocabulary.size} entries, but vocab_size "
                 f"is {config.vocab_size} in the model's configuration"
@@ -131,9 +139,10 @@ def find_vocabulary(
                     f"warning: nothing beside {record_note} shows its vocabulary: it is read with "
                     f"{vocabulary.path}; check --vocab_file"
                 )
+    do_lower_case = _common_casing(options, record_notes, weights)
     return RecordVocabulary(
-        vocabulary,
-        _common_casing(options, record_notes, weights),
+        _with_accents(vocabulary, record_notes, weights, do_lower_case),
+        do_lower_case,
         _fingerprint(vocabulary, known_notes, weights),
         tuple(notes),
     )
@@ -161,7 +170,7 @@ def _find_file(
             continue
         vocabulary = Vocabulary.from_file(path)
         # Another size or another fingerprint is another vocabulary.
-        if vocabulary.size == config.vocab_size and all(
+        if vocabulary.size <= config.vocab_size and all(
             vocabulary.has_fingerprint(note.fingerprint) for note in record_notes
         ):
             return vocabulary
@@ -212,6 +221,38 @@ def _common_casing(
         )
     # All sources agree: there is one casing, or none.
     return next(iter(sources), None)
+
+
+def _with_accents(
+    vocabulary: Vocabulary | None,
+    record_notes: Sequence[RecordNote],
+    weights: CheckpointReader | None,
+    do_lower_case: bool | None,
+) -> Vocabulary | None:
+    """Returns the vocabulary with the setting for accents of weights and records.
+
+    Raises:
+      UserError: they differ.
+    """
+    if vocabulary is None or do_lower_case is None:
+        return vocabulary
+    vocabulary = Vocabulary.from_file(settled_vocabulary(str(vocabulary.path), weights))
+    for note in record_notes:
+        strips = strips_accents(do_lower_case, vocabulary.strip_accents)
+        if note.strip_accents in (None, strips):
+            continue
+        # The files beside the vocabulary, or beside the weights, have precedence over the records.
+        if vocabulary.strip_accents is not None or weights is not None:
+            raise UserError(
+                f"--{note.flag}: {note.paths[0]} is of text with strip_accents="
+                f"{note.strip_accents}, the vocabulary {vocabulary.path} is for {strips}: make the "
+                "records with the --strip_accents of the model"
+            )
+        vocabulary.strip_accents = note.strip_accents
+        vocabulary = Vocabulary.from_file(
+            temporary_vocabulary(vocabulary.tokens, vocabulary.settings(do_lower_case, None))
+        )
+    return vocabulary
 
 
 def _compare(

@@ -13,6 +13,7 @@ import numpy as np
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
+from bert_tf.evaluation.squad_scores import has_unspaced_answer
 from bert_tf.tasks.question_answering.options import (
     DEFAULT,
     GIVEN,
@@ -140,6 +141,13 @@ def _notes(data: SquadData, windows: Windows, settings: SquadConfig, seconds: fl
         f"{data.path}: {len(data.questions):,} questions about {len(data.contexts):,} contexts, "
         f"{len(windows):,} windows of {len(windows.input_ids):,} tokens, made in {seconds:.1f} s"
     ]
+    num_unspaced = sum(map(has_unspaced_answer, data.questions))
+    if num_unspaced:
+        notes.append(
+            f"{data.path}: {num_unspaced:,} of {len(data.questions):,} questions have answers in a "
+            "script without blanks, each of which the official F1 takes for one word: "
+            "character_f1 is their F1 by characters"
+        )
     # An empty question trains and predicts without complaint, so that the ids help to find it.
     empty = [question.id for question in data.questions if not question.text.strip()]
     problems = [

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bert_common.errors import UserError
+from bert_tf.tasks import class_names
 from bert_tf.tasks.token_classification.options import (
     DOCUMENT,
     SENTENCE,
@@ -20,7 +21,7 @@ from bert_tf.tasks.token_classification.options import (
 )
 from bert_tf.training import examples as in_memory
 from bert_tf.training.examples import Examples
-from data_gen.labelled.tag_schemes import Chunks, TagNames, parse_names, write_tags
+from data_gen.labelled.tag_schemes import OUTSIDE, Chunks, TagNames, parse_names, write_tags
 from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
 from data_gen.labelled.word_windows import WordWindows, encode_words, make_windows
 from modeling.checkpoints.load import Checkpoint
@@ -151,7 +152,7 @@ def check_head(checkpoint: Checkpoint, data: TokenData) -> str | None:
         return f"that of the checkpoint has {classes} labels, this task has {len(data.labels)}"
     # A head without names is used if its size fits: its classes may be these labels.
     labels = checkpoint_labels(checkpoint)
-    if labels and labels != list(data.labels):
+    if class_names.order_of_head(data.labels, labels) != list(data.labels):
         return f"that of the checkpoint is for the labels {', '.join(labels)}"
     return None
 
@@ -300,8 +301,10 @@ class _Reader:
                 )
         if name == "train":
             self._set_labels(names, is_plain=chunks is None)
+        elif not self._options.do_train:
+            self._spell_labels(names)
         # Chunks and plain tags are scored in different ways.
-        elif (chunks is None) != (self.chunk_names is None):
+        if name != "train" and (chunks is None) != (self.chunk_names is None):
             kind = "those of chunks"
             if chunks is None:
                 kind = "plain"
@@ -328,9 +331,9 @@ class _Reader:
         # Chunk tags have an order of their own: O first, then types with their prefixes.
         if is_plain:
             self.labels.sort()
-        trained_labels = checkpoint_labels(self._checkpoint)
         # Keep the checkpoint's labels and their order, so that its head can be used.
-        if trained_labels and set(names) <= set(trained_labels):
+        trained_labels = class_names.order_of_head(self.labels, checkpoint_labels(self._checkpoint))
+        if trained_labels:
             extra_labels = [label for label in trained_labels if label not in names]
             if extra_labels:
                 self.notes.append(
@@ -338,6 +341,36 @@ class _Reader:
                     f"kept: {', '.join(extra_labels)}"
                 )
             self.labels = trained_labels
+        self.notes += class_names.order_notes(self.labels, checkpoint_labels(self._checkpoint))
+        self.chunk_names = parse_names(self.labels)
+
+    def _spell_labels(self, names: Sequence[str]) -> None:
+        """Spells the labels of a published head as a file does, for an evaluation."""
+        head_names = checkpoint_labels(self._checkpoint)
+        if self._checkpoint.task or set(names) <= set(self.labels):
+            return
+        known = [name for name in names if name.casefold() in map(str.casefold, head_names)]
+        if class_names.is_nameless(head_names):
+            known = list(names)
+        labels = class_names.order_of_head(known, head_names)
+        if labels is None or set(known) <= {OUTSIDE}:
+            raise UserError(
+                f"{self._checkpoint.source.description} is for the labels "
+                f"{', '.join(head_names)}, the data have {', '.join(names)}"
+            )
+        # A file may lack some of the labels: their types have its spelling, too.
+        types = {}
+        for name in names:
+            type_name = name.partition("-")[2]
+            types[type_name.casefold()] = type_name
+        self.labels = []
+        for label in labels:
+            prefix, dash, type_name = label.partition("-")
+            # Names with another case than the file's: prefixes and O are capitals everywhere.
+            if label not in names and type_name.casefold() in types:
+                label = f"{prefix.upper()}{dash}{types[type_name.casefold()]}"
+            self.labels.append(label)
+        self.notes += class_names.order_notes(self.labels, head_names)
         self.chunk_names = parse_names(self.labels)
 
 

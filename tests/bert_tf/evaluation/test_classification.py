@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 import warnings
@@ -266,3 +267,16 @@ def test_many_classes_make_no_endless_table(num_classes):
     errors = (predictions != labels).sum()
     assert sum(map(int, listed)) + int(text[-1].split()[2].replace(",", "")) == errors
     assert ("less frequent" in table[-2]) == (num_classes > 50)
+
+
+def test_confusions_of_many_classes_are_counted_by_the_pairs_that_occur():
+    predictions, labels = _random(30)
+    names = [f"class {number}" for number in range(30)]
+    matrix = classification.confusion_matrix(predictions, labels, 30)
+    expected = classification.confusion_text(matrix, names)
+    assert classification.confusions_of(predictions, labels, names) == expected
+    # The matrix of these would take 7 GiB.
+    many = [f"class {number}" for number in range(30_000)]
+    predictions = np.arange(1000) * 29
+    text = classification.confusions_of(predictions, predictions + 1, many)
+    assert re.search(r"class 1 +→ class 0\n", text) and "980 examples in 980 rarer ones" in text

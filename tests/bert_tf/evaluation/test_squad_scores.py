@@ -12,7 +12,12 @@ from bert_tf.evaluation.squad_answers import (
     best_spans,
     collect_null_odds,
 )
-from bert_tf.evaluation.squad_scores import score, score_officially, tune_threshold
+from bert_tf.evaluation.squad_scores import (
+    score,
+    score_by_characters,
+    score_officially,
+    tune_threshold,
+)
 from data_gen.labelled.squad import Answer, Question, SquadData
 from tests.bert_tf.evaluation import squad_golden
 
@@ -217,3 +222,31 @@ def test_questions_without_a_right_answer_in_version_1():
     )
     with pytest.raises(UserError, match="some.json: no question has an answer"):
         score(squad_data((), ()), {"0": "", "1": ""}, None, False)
+
+
+@pytest.mark.parametrize(
+    ("rights", "answer", "expected"),
+    [
+        # One of two characters is right: precision 1, recall 1/2.
+        (("北京",), "京", 200 / 3),
+        # The better of two right answers; punctuation does not count.
+        (("上海", "北京市"), "北京市。", 100.0),
+        (("ประเทศไทย",), "ไทย", 50.0),
+        # Words of Latin letters are units beside characters.
+        (("iPhone手机",), "iphone", 50.0),
+        (("東京",), "", 0.0),
+        # Scripts with blanks have the official score alone.
+        (("Anna Berg",), "Anna", None),
+        (("서울 도시",), "서울", None),
+        ((), "", None),
+    ],
+)
+def test_f1_by_characters(rights, answer, expected):
+    answers = tuple(Answer(text, 0) for text in rights)
+    questions = [Question("q", "?", 0, answers, False)]
+    data = SquadData("f", ["c"], questions, has_answers=True, has_impossible=False)
+    scores = score_by_characters(data, {"q": answer})
+    if expected is None:
+        assert scores == {}
+    else:
+        assert scores == {"character_f1": pytest.approx(expected), "character_total": 1}

@@ -123,3 +123,12 @@ def test_what_is_refused(preset, tmp_path):
     with h5py.File(tmp_path / "other.weights.h5", "w") as file:
         file["layers/dense/vars/0"] = np.zeros((3, 2), np.float32)
     assert_refused(tmp_path / "other.weights.h5", "holds no BertBackbone of KerasHub")
+
+
+def test_an_attention_kernel_with_other_axes_is_refused(preset):
+    name = "layers/transformer_encoder/_self_attention_layer/query_dense/vars/0"
+    with h5py.File(preset / "model.weights.h5", "r+") as file:
+        values = file[name][()]
+        del file[name]
+        file[name] = values.reshape(-1)
+    assert_refused(preset, "3 axes are expected")

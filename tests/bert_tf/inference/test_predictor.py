@@ -4,6 +4,7 @@ import io
 import itertools
 import json
 import pathlib
+import time
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bert_common.errors import UserError
+from bert_tf.inference import predictor
 from bert_tf.inference.fill_mask import load_mask_filler
 from bert_tf.inference.options import FillMaskOptions, PredictOptions
 from bert_tf.inference.predictor import Predictor, run, serve
@@ -432,7 +434,7 @@ def test_input_may_be_gzipped(write, tmp_path):
         results.append((tmp_path / "out").read_text())
     assert results[0] == results[1] and results[0].count("\n") == 2
     (tmp_path / "cut").write_bytes(gzip.compress(b"the array\n" * 1000)[:-20])
-    with pytest.raises(UserError, match="cut: damaged or cut off .gzip."):
+    with pytest.raises(UserError, match="cut: damaged or cut off"):
         run(
             PredictOptions(
                 init_checkpoint=checkpoint,
@@ -453,3 +455,17 @@ def test_the_windows_of_a_context_can_be_limited(write):
         candidate["end"] is None or candidate["end"] <= len("a list " * 8)
         for candidate in found["nbest"]
     )
+
+
+def test_a_long_line_takes_linear_time_and_has_a_limit(monkeypatch):
+    lines = b"x" * (32 << 20) + b"\nshort\r\nlast"
+    started = time.process_time()
+    assert [len(line) for part in predictor._waiting_lines(io.BytesIO(lines)) for line in part] == [
+        32 << 20,
+        5,
+        4,
+    ]
+    assert time.process_time() - started < 5
+    monkeypatch.setattr(predictor, "LONGEST_LINE", 1 << 20)
+    with pytest.raises(UserError, match=r"^line 2: longer than 1 MiB"):
+        list(predictor._waiting_lines(io.BytesIO(b"short\n" + lines)))

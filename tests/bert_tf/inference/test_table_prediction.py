@@ -100,6 +100,23 @@ def test_ids_of_other_formats_and_pairs(checkpoints, tmp_path, name):
         assert record["label"] == "" and record["reason"]
 
 
+def test_parquet_comes_back_as_csv(checkpoints, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = {"key": [1, 2], "text": ["the array", None]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "in.parquet")
+    options = PredictOptions(
+        init_checkpoint=str(checkpoints["class"]),
+        input_file=str(tmp_path / "in.parquet"),
+        output_file=str(tmp_path / "out.csv"),
+        text_a_column="text",
+    )
+    run(options)
+    rows = rows_of((tmp_path / "out.csv").read_text())
+    assert [row["key"] for row in rows] == ["1", "2"]
+    assert rows[0]["label"] and not rows[1]["label"] and rows[1]["reason"]
+
+
 def test_a_file_without_a_header_gets_none(checkpoints, tmp_path):
     text = predict(checkpoints["class"], tmp_path, "A,the\nB,list\n", text_a_column="1")
     assert [line.split(",")[0] for line in text.splitlines()] == ["A", "B"]

@@ -120,3 +120,26 @@ def test_its_command_runs(tmp_path, head, task):
     )
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["label"] in "xyz"
+
+
+def test_names_and_labels_are_no_markup_and_no_commands_to_a_terminal(tmp_path):
+    directory = tmp_path / "[x](http://a)*b*"
+    directory.mkdir()
+    run_directory.write_description(
+        str(directory),
+        "run_classifier.py",
+        {"init_checkpoint": "https://me:secret@host/w?sig=key"},
+        TINY,
+        None,
+        None,
+        {"kind": "classification", "labels": ["<b>\u202e", "a\x1b[31m`"], "pair": False},
+    )
+    text = card(directory)
+    assert r"# \[x\](http://a)\*b\*" in text
+    assert "`<b>\\u202e`, `a\\x1b[31m'`" in text
+    assert "\x1b" not in text and "\u202e" not in text
+    for path in ("README.md", "flags.json"):
+        content = (directory / path).read_text()
+        assert (
+            "secret" not in content and "sig" not in content and "https://***@host/w?***" in content
+        )

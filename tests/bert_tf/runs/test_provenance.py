@@ -148,3 +148,39 @@ def test_damaged_and_missing_files(path, tmp_path):
     (tmp_path / "a.bin").unlink()
     with pytest.raises(UserError, match="a.bin is damaged"):
         provenance.read_manifest(path, 2, SOURCES, {})
+
+
+def _exchanged(path):
+    """Another file of the same size and time."""
+    status = os.stat(path)
+    other = path.with_suffix(".new")
+    other.write_text(path.read_text().upper())
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    other.rename(path)
+
+
+def _written_over(path):
+    status = os.stat(path)
+    path.write_text(path.read_text().upper())
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _exchanged,
+        _written_over,
+        lambda path: path.write_text("longer than before\n"),
+        lambda path: path.unlink(),
+    ],
+)
+def test_an_input_that_changes_while_it_is_read_is_refused(tmp_path, change):
+    path = tmp_path / "train.csv"
+    path.write_text("a,one\n")
+    facts = provenance.InputFacts({"train_file": [str(path)], "dev_file": ["/dev/null"]})
+    facts.check()
+    change(path)
+    with pytest.raises(
+        UserError, match=r"--train_file: .*train\.csv has changed while it was read"
+    ):
+        facts.check()

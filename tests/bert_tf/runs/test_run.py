@@ -545,3 +545,33 @@ def test_a_dry_run_refuses_what_a_run_refuses(folder, tmp_path, changes, message
                 fine_tuning(folder, **{"output_dir": tmp_path / "out", **changes}, dry_run=dry_run)
             )
         assert not dry_run or not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["train.csv", "start/best/ckpt-*.index"])
+def test_a_run_whose_input_is_exchanged_while_it_is_read_is_refused(folder, first, tmp_path, name):
+    """Nothing is recorded, and nothing is trained."""
+    shutil.copytree(folder, tmp_path / "data")
+    shutil.copytree(first, tmp_path / "data/start")
+
+    def make_task(options):
+        task = ClassificationTask(options)
+        (path,) = (tmp_path / "data").glob(name)
+        path.rename(f"{path}.old")
+        shutil.copy2(f"{path}.old", path)
+        return task
+
+    options = fine_tuning(tmp_path / "data", tmp_path / "out")
+    options = options.replace(init_checkpoint=f"{tmp_path}/data/start", bert_config_file=None)
+    with pytest.raises(UserError, match=r"(csv|index) has changed while it was read"):
+        driver.start(make_task, options)
+    assert os.listdir(tmp_path / "out") == []
+
+
+def test_any_name_of_a_directory_holds_a_run(folder, tmp_path):
+    for name in ("run[1]", "a*b ?ä", "x" * 240):
+        options = fine_tuning(folder, tmp_path / name, num_train_epochs=1)
+        assert driver.run(ClassificationTask, options) == 0
+        assert read_checkpoint(options.output_dir).directory == f"{options.output_dir}/best"
+        # It is found again.
+        trainer = driver.start(ClassificationTask, options.replace(num_train_epochs=2.0))
+        assert trainer.is_finished() and trainer.step == 10

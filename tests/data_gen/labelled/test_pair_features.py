@@ -45,7 +45,7 @@ def rows(features):
 def check(tokenizer, text_a, text_b, max_seq_length, **options):
     features = encode_pairs(tokenizer, text_a, text_b, max_seq_length, **options)
     expected = [
-        plain(tokenizer, *pair, max_seq_length, options.get("lose") == START_OF_A)
+        plain(tokenizer, *pair, max_seq_length, options.get("truncation") == START_OF_A)
         for pair in zip(text_a, text_b or [""] * len(text_a), strict=True)
     ]
     assert (features.input_ids.dtype, features.segment_ids.dtype, features.row_lengths.dtype) == (

@@ -83,15 +83,19 @@ def test_short_targets_are_drawn_per_document():
     assert np.quantile(longest[longest < 103], 0.5) == pytest.approx(53, abs=12)
 
 
-def test_truncation_is_that_of_the_original():
+@pytest.mark.parametrize("target", [40, 41])
+def test_truncation_is_that_of_the_original(target):
+    """With an odd target both segments may be equally long while a token is still too many."""
     rng = np.random.default_rng(0)
     a, b = rng.integers(1, 60, 500), rng.integers(1, 60, 500)
     pairs = _truncate(
-        np.stack([np.zeros(500, int), a, np.full(500, 100), 100 + b, np.zeros(500, int)]), 40, rng
+        np.stack([np.zeros(500, int), a, np.full(500, 100), 100 + b, np.zeros(500, int)]),
+        target,
+        rng,
     )
     for index in range(500):
         expected = [int(a[index]), int(b[index])]
-        while sum(expected) > 40:
+        while sum(expected) > target:
             expected[0 if expected[0] > expected[1] else 1] -= 1
         assert [pairs.a_length[index], pairs.b_length[index]] == expected
     removed = a - pairs.a_length

@@ -4,14 +4,13 @@ import json
 import pytest
 
 from bert_common.errors import UserError
-from data_gen.tokenization.vocabulary import (
-    SPECIAL_TOKENS,
-    Vocabulary,
+from data_gen.tokenization.settings import (
+    TokenizerSettings,
     casing_of_release,
-    check_beside,
-    read_tokenizer_config,
-    write_tokenizer_config,
+    read_settings,
+    write_settings,
 )
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary, check_beside
 from tests.refusals import assert_refused
 
 TOKENS = [*SPECIAL_TOKENS, "the", "##s", "é"]
@@ -122,10 +121,11 @@ def test_differences_of_two_vocabularies():
 
 
 def test_what_is_written_is_read(tmp_path):
-    write_tokenizer_config(str(tmp_path), None, None)
+    write_settings(str(tmp_path), TokenizerSettings())
     assert not list(tmp_path.iterdir())
-    assert read_tokenizer_config(str(tmp_path)) == (None, None)
-    write_tokenizer_config(str(tmp_path), False, "abc", model_max_length=12, strip_accents=None)
+    assert read_settings(str(tmp_path)) == TokenizerSettings()
+    settings = TokenizerSettings(do_lower_case=False, fingerprint="abc")
+    write_settings(str(tmp_path), settings, model_max_length=12, strip_accents=None)
     assert json.loads((tmp_path / "tokenizer_config.json").read_text()) == {
         "do_lower_case": False,
         "tokenizer_class": "BertTokenizer",
@@ -133,7 +133,7 @@ def test_what_is_written_is_read(tmp_path):
         "strip_accents": None,
         "vocab_sha256": "abc",
     }
-    assert read_tokenizer_config(str(tmp_path)) == (False, "abc")
+    assert read_settings(str(tmp_path)) == settings
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_the_casing_of_a_release(tmp_path, name, casing):
 
 def test_a_vocabulary_that_contradicts_what_stands_beside_it(tmp_path):
     vocabulary = write_in(tmp_path / "run")
-    write_tokenizer_config(str(tmp_path / "run"), False, vocabulary.fingerprint)
+    write_settings(str(tmp_path / "run"), vocabulary.settings(False, vocabulary.fingerprint))
     check_beside(vocabulary, False)
     with pytest.raises(UserError, match="--do_lower_case is true, .* --do_lower_case=false"):
         check_beside(vocabulary, True)

@@ -22,9 +22,12 @@ def folder(tmp_path):
 
 def write_tokenizer(folder, vocabulary=None, **values):
     ids = {token: id for id, token in enumerate(ENTRIES)} if vocabulary is None else vocabulary
-    (folder / "tokenizer.json").write_text(
-        json.dumps({"model": {"type": "WordPiece", "vocab": ids}} | values)
-    )
+    steps = {
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": ids},
+        "normalizer": {"type": "BertNormalizer"},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(steps | values))
 
 
 @pytest.mark.parametrize("lowercase", [True, False])

@@ -28,7 +28,8 @@ from tests.bert_tf.tasks.classification.toy_task import (
 
 def test_it_learns_and_keeps_its_best_weights(trained):
     results = json_files.read(str(trained / "eval_results.json"))
-    assert {"eval_accuracy", "eval_macro_f1", "eval_loss", "loss", "global_step"} == set(results)
+    metrics = ("accuracy", "f1", "loss", "macro_f1", "matthews_correlation")
+    assert {*(f"eval_{name}" for name in metrics), "loss", "global_step"} == set(results)
     assert results["eval_accuracy"] > 0.9
     evaluations = [line for line in read_metrics(str(trained)) if line["split"] == "eval"]
     # 203 examples are 26 batches, the last one of 3.
@@ -126,7 +127,9 @@ def test_tensorboard_shows_scalars(trained):
     assert set(values) == {
         "loss/loss",
         "quality/accuracy",
+        "quality/f1",
         "quality/macro_f1",
+        "quality/matthews_correlation",
     }
     assert "example" in values["quality/accuracy"].metadata.summary_description
 

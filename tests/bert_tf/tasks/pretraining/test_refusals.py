@@ -11,6 +11,7 @@ from bert_tf.tasks.pretraining.task import PretrainingTask
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset
 from data_gen.pretraining.record_writer import RecordWriter
 from data_gen.pretraining.schema import Schema
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from tests.bert_tf.training.common import (
     LENGTH,
     ONE_LAYER,
@@ -212,8 +213,8 @@ def test_segments_of_a_model_without_segments(refused, data, tmp_path):
 
 def test_a_vocabulary_of_another_size(refused, tmp_path):
     path = tmp_path / "words.txt"
-    path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
-    refused("words.txt has 5 entries", f"vocab_size is {VOCAB}", vocab_file=str(path))
+    path.write_text("".join(f"{token}\n" for token in (*SPECIAL_TOKENS, *map(str, range(VOCAB)))))
+    refused(f"words.txt has {VOCAB + 5} entries", f"vocab_size is {VOCAB}", vocab_file=str(path))
 
 
 @pytest.mark.parametrize("do_train", [False, True])

@@ -1,0 +1,180 @@
+"""Facts about labeled data that change what a score means, for the plan and for the run: classes,
+unknown words, repeated examples, and development examples that the model was trained on.
+
+Input: the data sets of a task on examples in memory, and its tokenizer. Output: lines for the user.
+"""
+
+import collections
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from bert_tf.training.examples import Dataset, Datasets
+from data_gen.labelled.rows import LabelledFile
+from data_gen.tokenization.tokenizer import Tokenizer
+
+# Classes that are listed, and the number of examples below which a class is hardly learned.
+_MAX_CLASSES = 20
+_FEW_EXAMPLES = 5
+# Share of [UNK] among the tokens above which the vocabulary does not fit the texts. English texts
+# have less than 0.1 % with the released vocabulary.
+_MUCH_UNKNOWN = 0.02
+# Examples that are searched for unknown words, and the number of their characters that are listed.
+_SEARCHED_EXAMPLES = 2000
+_LISTED_CHARACTERS = 5
+
+
+def describe(data: Datasets, tokenizer: Tokenizer) -> list[str]:
+    """Returns lines on all sets; those on likely mistakes begin with "warning: "."""
+    sets = _nonempty_sets(data)
+    lines = []
+    for name, split in sets.items():
+        labels = _describe_labels(split)
+        if labels:
+            lines.append(f"{name}: {labels}")
+    # Only what is trained on matters: a test set may lack classes.
+    if data.train:
+        for problem in _suspicious_labels(data.train.classes):
+            lines.append(f"warning: train: {problem}")
+    lines += _describe_unknown_words(sets, tokenizer)
+    lines += _describe_repetitions(sets, tuple(data.dev))
+    return lines
+
+
+def _nonempty_sets(data: Datasets) -> dict[str, Dataset]:
+    sets = {}
+    for name, split in {"train": data.train, **data.dev, **data.test}.items():
+        if split is not None and len(split.examples.row_lengths):
+            sets[name] = split
+    return sets
+
+
+def _describe_labels(split: Dataset) -> str:
+    """Returns what the labels were taken for: classes, several of them, or scores."""
+    labels = getattr(split.source, "labels", None)
+    if split.classes:
+        kind = "classes"
+        # One column for each class.
+        if isinstance(labels, np.ndarray) and labels.ndim == 2:
+            mean = labels.sum() / len(labels)
+            kind = f"several labels for an example, {mean:.1f} on average"
+        return f"{kind}: {_list_classes(split.classes)}"
+    if isinstance(labels, np.ndarray) and labels.dtype == np.float32 and len(labels):
+        return f"scores from {labels.min():g} to {labels.max():g}, mean {labels.mean():.4g}"
+    return ""
+
+
+def _list_classes(classes: Mapping[str, int]) -> str:
+    # Frequent classes first: the share of the first one is the accuracy of guessing.
+    by_frequency = sorted(classes.items(), key=lambda item: -item[1])
+    text = ", ".join(f"{label} {count:,}" for label, count in by_frequency[:_MAX_CLASSES])
+    if len(by_frequency) > _MAX_CLASSES:
+        text += f" and {len(by_frequency) - _MAX_CLASSES:,} more"
+    return text
+
+
+def _suspicious_labels(classes: Mapping[str, int]) -> list[str]:
+    """Returns lines on labels that look like mistakes."""
+    problems = []
+    # "Yes" and "yes " in a table are nearly always one class.
+    by_letters = collections.defaultdict(list)
+    for label in classes:
+        by_letters["".join(label.split()).lower()].append(label)
+    for labels in by_letters.values():
+        if len(labels) > 1:
+            problems.append(f"{' and '.join(map(repr, labels))} differ in case or blanks only")
+    rare = [repr(label) for label, count in classes.items() if count < _FEW_EXAMPLES]
+    if rare:
+        problems.append(
+            f"fewer than {_FEW_EXAMPLES} examples to train on: {', '.join(rare[:_MAX_CLASSES])}"
+        )
+    return problems
+
+
+def _describe_unknown_words(sets: Mapping[str, Dataset], tokenizer: Tokenizer) -> list[str]:
+    """Returns a line on the share of [UNK] among the tokens of each set."""
+    vocabulary = tokenizer.vocabulary
+    shares = {}
+    for name, split in sets.items():
+        ids = split.examples.tokens.get("input_ids")
+        # A tagger on fixed vectors has no ids.
+        if ids is None:
+            continue
+        # [CLS] and [SEP] would hide the unknown words of short texts.
+        num_special = np.count_nonzero(np.isin(ids, (vocabulary.cls_id, vocabulary.sep_id)))
+        num_words = max(len(ids) - num_special, 1)
+        shares[name] = np.count_nonzero(ids == vocabulary.unk_id) / num_words
+    if not shares:
+        return []
+    listed = ", ".join(f"{name} {share:.2%}" for name, share in shares.items())
+    line = f"unknown words, [UNK] among the tokens: {listed}"
+    worst = max(shares, key=shares.__getitem__)
+    if shares[worst] <= _MUCH_UNKNOWN:
+        return [line]
+    line = f"warning: {line}: the vocabulary does not fit the texts"
+    characters = _unknown_characters(sets[worst].source, tokenizer)
+    if characters:
+        line += f"; most frequent characters of unknown words: {', '.join(characters)}"
+    return [line]
+
+
+def _unknown_characters(source: object, tokenizer: Tokenizer) -> list[str]:
+    """Returns the commonest characters of unknown words, with their code points."""
+    if not isinstance(source, LabelledFile):
+        return []
+    counts: collections.Counter[str] = collections.Counter()
+    vocabulary = tokenizer.vocabulary
+    for example in itertools.islice(source.inputs(), _SEARCHED_EXAMPLES):
+        texts = list(example)
+        encoding = tokenizer.encode_batch(texts, offsets=True)
+        ends = np.cumsum(encoding.row_lengths)
+        for text, end, length in zip(texts, ends, encoding.row_lengths, strict=True):
+            ids = encoding.ids[end - length : end]
+            for start, stop in encoding.offsets[end - length : end][ids == vocabulary.unk_id]:
+                counts.update(text[start:stop])
+    return [
+        f"{character!r} (U+{ord(character):04X})"
+        for character, _ in counts.most_common(_LISTED_CHARACTERS)
+    ]
+
+
+def _describe_repetitions(sets: Mapping[str, Dataset], dev_names: Sequence[str]) -> list[str]:
+    """Returns lines on examples that repeat others word for word, in one set or across sets."""
+    lines = []
+    train = None
+    if "train" in sets:
+        train = _fingerprints(sets["train"].source)
+    if train is None:
+        return lines
+    num_repeated = len(train) - len(np.unique(train))
+    if num_repeated:
+        lines.append(
+            f"train: {num_repeated:,} of {len(train):,} examples repeat another one word for word"
+        )
+    for name in dev_names:
+        dev = None
+        if name in sets:
+            dev = _fingerprints(sets[name].source)
+        if dev is None:
+            continue
+        num_known = np.count_nonzero(np.isin(dev, train))
+        if num_known:
+            lines.append(
+                f"warning: {name}: {num_known:,} of {len(dev):,} examples stand in the training "
+                "set word for word, so that its scores are too high: remove them from one of the "
+                "files"
+            )
+    return lines
+
+
+def _fingerprints(source: object) -> np.ndarray | None:
+    """Returns a hash of the texts of each example, int64 [E]; None for a set without examples."""
+    if not isinstance(source, LabelledFile):
+        return None
+    # Eight bytes for each example, however long its texts are.
+    return _hashes(source.inputs())
+
+
+def _hashes(inputs: Iterable[tuple[str, ...]]) -> np.ndarray:
+    return np.fromiter(map(hash, inputs), np.int64)

@@ -1,0 +1,122 @@
+"""Exact duplicates among the documents and paragraphs of a corpus: counted, and left out on demand.
+
+Input: document parts, in order. Output: the same, or those that did not occur before. A hash of
+eight bytes is kept for each document and paragraph, in a table of at most 256 MiB.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from data_gen.text.corpus_readers import ReadingNotes
+
+# Hashes in a bucket of the table, and its first and its greatest number of buckets: 256 MiB for 34
+# million documents and paragraphs.
+_HASHES_PER_BUCKET = 8
+_FIRST_BUCKETS = 1 << 12
+_MOST_BUCKETS = 1 << 22
+
+
+class DocumentPart(NamedTuple):
+    """A document, or a part of a long one, for a worker; `document` is its number."""
+
+    document: int
+    held_out: bool
+    paragraphs: list[str]
+
+
+class HashTable:
+    """Set of 64-bit hashes that doubles its size when needed, up to a limit.
+
+    Beyond the limit, a hash takes the place of an earlier one in a full bucket. So a repetition may
+    be overlooked, but nothing new is ever taken for known, except for two texts with the same hash.
+    """
+
+    def __init__(self, most_buckets: int = _MOST_BUCKETS):
+        self._most_buckets = most_buckets
+        self._allocate(min(_FIRST_BUCKETS, most_buckets))
+        self._count = 0
+
+    def _allocate(self, num_buckets: int) -> None:
+        # Empty places hold 0.
+        self._hashes = np.zeros((num_buckets, _HASHES_PER_BUCKET), np.uint64)
+        # Place of the next hash in each bucket.
+        self._next = np.zeros(num_buckets, np.uint8)
+
+    def add(self, digest: int) -> bool:
+        """Adds a hash; returns whether it was there already."""
+        digest = digest or 1
+        bucket = digest % len(self._hashes)
+        hashes = self._hashes[bucket]
+        if digest in hashes.tolist():
+            return True
+        place = int(self._next[bucket])
+        hashes[place] = digest
+        self._next[bucket] = (place + 1) % _HASHES_PER_BUCKET
+        self._count += 1
+        # Half full, hardly any bucket overflows.
+        num_buckets = len(self._hashes)
+        is_full = 2 * self._count > num_buckets * _HASHES_PER_BUCKET
+        if is_full and num_buckets < self._most_buckets:
+            self._grow()
+        return False
+
+    def _grow(self) -> None:
+        hashes = self._hashes
+        num_buckets = len(hashes)
+        self._allocate(2 * num_buckets)
+        # The remainder by twice the number of buckets is that by the number, or as much more.
+        moves = hashes % np.uint64(2 * num_buckets) >= num_buckets
+        for part, is_in_part in (
+            (slice(None, num_buckets), ~moves),
+            (slice(num_buckets, None), moves),
+        ):
+            remaining = np.where(is_in_part, hashes, 0)
+            # Sorted from the largest, so that the empty places come last.
+            self._hashes[part] = np.sort(remaining, axis=1)[:, ::-1]
+            self._next[part] = np.count_nonzero(remaining, axis=1) % _HASHES_PER_BUCKET
+
+
+class DuplicateFilter:
+    """Counts the documents and paragraphs that occurred before, word for word.
+
+    A document of more than a million characters is compared in parts. White space at the ends of
+    paragraphs is irrelevant.
+
+    Args:
+      remove: leave them out.
+      notes: counts them.
+    """
+
+    def __init__(self, remove: bool, notes: ReadingNotes, table: HashTable | None = None):
+        self._remove = remove
+        self._notes = notes
+        notes.removes_duplicates = remove
+        self._table = table or HashTable()
+
+    def apply(self, parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
+        """Yields the parts, without duplicates if these are left out."""
+        for part in parts:
+            texts = [paragraph.strip().encode() for paragraph in part.paragraphs]
+            if not any(texts):
+                continue
+            if self._is_known(b"\n".join(texts), b"document"):
+                self._notes.duplicate_documents += 1
+                if not self._remove:
+                    yield part
+                continue
+            remaining = []
+            for paragraph, text in zip(part.paragraphs, texts, strict=True):
+                # Blank lines are no text that could repeat.
+                is_known = bool(text) and self._is_known(text, b"paragraph")
+                self._notes.duplicate_paragraphs += is_known
+                if not (is_known and self._remove):
+                    remaining.append(paragraph)
+            yield part._replace(paragraphs=remaining)
+
+    def _is_known(self, text: bytes, kind: bytes) -> bool:
+        # The kind makes a document of one paragraph differ from that paragraph.
+        digest = hashlib.blake2b(text, digest_size=8, person=kind).digest()
+        return self._table.add(int.from_bytes(digest, "big"))

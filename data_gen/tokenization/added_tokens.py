@@ -1,0 +1,127 @@
+"""Finds special and added tokens in texts, before these are split into words.
+
+Input: a text. Output: its parts, each an ordinary one or a token. The rules are those of Hugging
+Face's tokenizers: of the tokens at a position the longest counts; tokens that are normalized are
+found afterwards, in the lower-cased text without its accents.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from data_gen.tokenization.settings import AddedToken
+from data_gen.tokenization.wordpiece import CLEANING, strips_accents
+
+
+class Part(NamedTuple):
+    """Characters start to end of a text: the token with this id, or ordinary text for None."""
+
+    start: int
+    end: int
+    id: int | None
+
+
+class AddedTokens:
+    """Finds tokens in the texts of a tokenizer."""
+
+    def __init__(
+        self, tokens: Iterable[AddedToken], do_lower_case: bool, strip_accents: bool | None
+    ):
+        self._normalization = Normalization(
+            do_lower_case, strips_accents(do_lower_case, strip_accents)
+        )
+        literal = {}
+        normalized = {}
+        for token in tokens:
+            if token.normalized:
+                normalized[token.content.translate(self._normalization)] = token
+            else:
+                literal[token.content] = token
+        self._literal = literal
+        self._normalized = normalized
+        self._search_literal = _pattern(literal)
+        self._search_normalized = _pattern(normalized)
+
+    def split(self, text: str) -> list[Part]:
+        """Returns the parts of a text, in order; a single one for a text without tokens."""
+        parts = []
+        for part in _split(text, self._search_literal, self._literal):
+            if part.id is None and self._search_normalized is not None:
+                parts += self._split_normalized(text[part.start : part.end], part.start)
+            else:
+                parts.append(part)
+        return parts
+
+    def _split_normalized(self, text: str, shift: int) -> list[Part]:
+        """Returns the parts of an ordinary part that begins at `shift`."""
+        normalized = text.translate(self._normalization)
+        found = _split(normalized, self._search_normalized, self._normalized)
+        if len(found) == 1 and found[0].id is None:
+            return [Part(shift, shift + len(text), None)]
+        # The character of the text that each normalized one comes from.
+        origins = []
+        for index, character in enumerate(text):
+            origins += [index] * len(character.translate(self._normalization))
+        origins.append(len(text))
+        parts = []
+        end = 0
+        for part in found:
+            start = end
+            if part.id is not None:
+                start = origins[part.start]
+            end = origins[part.end]
+            if part.id is not None and part.end:
+                end = origins[part.end - 1] + 1
+            if part.id is not None or end > start:
+                parts.append(Part(start + shift, end + shift, part.id))
+        return parts
+
+
+class Normalization(dict):
+    """Table for str.translate: character → the text that normalized tokens are found in.
+
+    Lower-casing looks at one character at a time, as in Hugging Face's tokenizers.
+    """
+
+    def __init__(self, do_lower_case: bool, strips: bool):
+        super().__init__()
+        self._do_lower_case = do_lower_case
+        self._strips = strips
+
+    def __missing__(self, code: int) -> str:
+        text = chr(code).translate(CLEANING)
+        if self._strips:
+            decomposed = unicodedata.normalize("NFD", text)
+            kept = [letter for letter in decomposed if unicodedata.category(letter) != "Mn"]
+            text = "".join(kept)
+        if self._do_lower_case:
+            text = text.lower()
+        self[code] = text
+        return text
+
+
+def _pattern(tokens: dict[str, AddedToken]) -> re.Pattern | None:
+    """Returns the expression that finds tokens, the longest first; None without tokens."""
+    patterns = []
+    for content in sorted(tokens, key=len, reverse=True):
+        pattern = re.escape(content)
+        if tokens[content].single_word:
+            pattern = rf"(?<!\w){pattern}(?!\w)"
+        patterns.append(pattern)
+    return re.compile("|".join(patterns)) if patterns else None
+
+
+def _split(text: str, pattern: re.Pattern | None, tokens: dict[str, AddedToken]) -> list[Part]:
+    """Returns the parts of a text between and at the matches of a pattern."""
+    parts = []
+    end = 0
+    if pattern is not None:
+        for match in pattern.finditer(text):
+            if match.start() > end:
+                parts.append(Part(end, match.start(), None))
+            end = match.end()
+            parts.append(Part(match.start(), end, tokens[match[0]].id))
+    if end < len(text) or not parts:
+        parts.append(Part(end, len(text), None))
+    return parts

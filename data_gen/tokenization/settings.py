@@ -1,0 +1,482 @@
+"""Settings of a tokenizer, in the files beside a vocabulary or beside published weights.
+
+- `tokenizer_config.json`: casing, accents, added tokens, and the fingerprint of the vocabulary,
+  so that another one is never taken for it. All keys but `vocab_sha256` are Hugging Face's.
+- `tokenizer.json`: the same settings as the steps of Hugging Face's tokenizers, and the ids.
+- `added_tokens.json`, `special_tokens_map.json`: what older versions of transformers wrote.
+
+Every key is applied, irrelevant for the ids of a text, or has only some values with which BERT's
+tokenizer gives the same ids: other values are refused by name, because a tokenizer that splits
+otherwise gives plausible results that are wrong. A key that no table has is mentioned.
+
+Input: a directory. Output: `TokenizerSettings`.
+"""
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from bert_common import files, json_files
+from bert_common.errors import UserError
+
+PAD = "[PAD]"
+UNK = "[UNK]"
+CLS = "[CLS]"
+SEP = "[SEP]"
+MASK = "[MASK]"
+SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
+
+TOKENIZER_CONFIG_FILE = "tokenizer_config.json"
+TOKENIZER_FILE = "tokenizer.json"
+_ADDED_TOKENS_FILE = "added_tokens.json"
+_SPECIAL_TOKENS_FILE = "special_tokens_map.json"
+_CASING = "do_lower_case"
+_ACCENTS = "strip_accents"
+_FINGERPRINT = "vocab_sha256"
+_ADDED_TOKENS = "added_tokens_decoder"
+
+# Rules for keys, beside tuples of the values that change nothing.
+APPLIED = "applied"
+IRRELEVANT = "irrelevant"
+
+# Classes that take `tokenizer.json` as it is.
+_GENERAL_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
+# Classes whose tokenizer is BERT's.
+_TOKENIZER_CLASSES = (
+    "BertTokenizer",
+    "BertTokenizerFast",
+    "DistilBertTokenizer",
+    "DistilBertTokenizerFast",
+    "ElectraTokenizer",
+    "ElectraTokenizerFast",
+    "PreTrainedTokenizer",
+    *_GENERAL_CLASSES,
+)
+_SPECIAL_TOKEN_KEYS = {
+    "pad_token": (PAD,),
+    "unk_token": (UNK,),
+    "cls_token": (CLS,),
+    "sep_token": (SEP,),
+    "mask_token": (MASK,),
+    # Some directories name these two though BERT has none.
+    "bos_token": (None, CLS),
+    "eos_token": (None, SEP),
+    "additional_special_tokens": APPLIED,
+    "extra_special_tokens": APPLIED,
+}
+_TOKENIZER_CONFIG_KEYS = {
+    **_SPECIAL_TOKEN_KEYS,
+    _CASING: APPLIED,
+    _ACCENTS: APPLIED,
+    _FINGERPRINT: APPLIED,
+    _ADDED_TOKENS: APPLIED,
+    "tokenizer_class": (None, *_TOKENIZER_CLASSES),
+    "tokenize_chinese_chars": (None, True),
+    "do_basic_tokenize": (None, True),
+    "wordpieces_prefix": (None, "##"),
+    # The words of Japanese models are found by a morphological analyzer.
+    "word_tokenizer_type": (None, "basic"),
+    "subword_tokenizer_type": (None, "wordpiece"),
+    "do_word_tokenize": (None, True),
+    "do_subword_tokenize": (None, True),
+    "mecab_kwargs": (None,),
+    "sudachi_kwargs": (None,),
+    "jumanpp_kwargs": (None,),
+    # Only the slow tokenizers of old versions obeyed it.
+    "never_split": APPLIED,
+    "add_special_tokens": (None, True),
+    **dict.fromkeys(
+        (
+            "auto_map",
+            "backend",
+            "chat_template",
+            "clean_up_tokenization_spaces",
+            "errors",
+            "from_slow",
+            "full_tokenizer_file",
+            "init_inputs",
+            "is_local",
+            "legacy",
+            "local_files_only",
+            "max_len",
+            "max_length",
+            "model_input_names",
+            "model_max_length",
+            "model_specific_special_tokens",
+            "name_or_path",
+            "pad_to_multiple_of",
+            "pad_token_id",
+            "pad_token_type_id",
+            "padding_side",
+            "processor_class",
+            "return_token_type_ids",
+            "special_tokens_map_file",
+            "split_special_tokens",
+            "stride",
+            "token",
+            "tokenizer_file",
+            "transformers_version",
+            "truncation_side",
+            "truncation_strategy",
+            "unk_id",
+            "use_fast",
+            "vocab_file",
+            "vocab_size",
+        ),
+        IRRELEVANT,
+    ),
+}
+_TOKENIZER_KEYS = {
+    "model": APPLIED,
+    "normalizer": APPLIED,
+    "pre_tokenizer": APPLIED,
+    "post_processor": APPLIED,
+    "added_tokens": APPLIED,
+    **dict.fromkeys(("version", "truncation", "padding", "decoder"), IRRELEVANT),
+}
+_MODEL_KEYS = {
+    "type": (None, "WordPiece"),
+    "vocab": APPLIED,
+    "unk_token": (UNK,),
+    "continuing_subword_prefix": (None, "##"),
+    # Longer words are [UNK]: the limit is the original's here.
+    "max_input_chars_per_word": IRRELEVANT,
+}
+_NORMALIZER_KEYS = {
+    "type": ("BertNormalizer",),
+    "clean_text": (True,),
+    "handle_chinese_chars": (True,),
+    "lowercase": APPLIED,
+    _ACCENTS: APPLIED,
+}
+_TOKENIZER_FIELDS = {
+    "model": dict | None,
+    "normalizer": dict | None,
+    "pre_tokenizer": dict | None,
+    "post_processor": dict | None,
+}
+_WORDPIECE_FIELDS = {
+    "model": {"vocab": dict[str, int]},
+    "added_tokens": [{"content": str, "id": int}],
+}
+
+
+class AddedToken(NamedTuple):
+    """A token that is found in a text before the text is split into words.
+
+    Attributes:
+      content: the token.
+      id: its entry of the vocabulary.
+      normalized: whether it is found in the text as it is after lower-casing and stripping.
+      single_word: whether no letter or digit may stand beside it.
+    """
+
+    content: str
+    id: int
+    normalized: bool = False
+    single_word: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizerSettings:
+    """Settings of a directory; None for what its files do not say.
+
+    Attributes:
+      do_lower_case: casing of the vocabulary.
+      strip_accents: whether accents are stripped; None for the value of `do_lower_case`.
+      added_tokens: tokens beside the five special ones.
+      fingerprint: fingerprint of the vocabulary that the weights were trained with.
+      ids: token → id of `tokenizer.json`, added tokens included; empty without the file.
+      notes: one line per file with unknown keys.
+    """
+
+    do_lower_case: bool | None = None
+    strip_accents: bool | None = None
+    added_tokens: tuple[AddedToken, ...] = ()
+    fingerprint: str | None = None
+    ids: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def check_keys(
+    values: Mapping[str, object], rules: Mapping[str, object], path: str, reader: str
+) -> str | None:
+    """Compares the keys of a file with a table of rules.
+
+    Args:
+      rules: key → `APPLIED`, `IRRELEVANT` or a tuple of the only values that can be read.
+      reader: what can be read, for the message, such as "BERT's tokenizer".
+
+    Returns:
+      A line that names the keys that are not in the table; None if there are none.
+
+    Raises:
+      UserError: a key has a value that its rule does not list.
+    """
+    unknown = []
+    for key, value in values.items():
+        rule = rules.get(key)
+        if rule is None:
+            unknown.append(key)
+        elif isinstance(rule, tuple) and value not in rule:
+            # The first value is the usual one.
+            usual = next((item for item in rule if item is not None), "unset")
+            raise UserError(
+                f"{path}: {key} is {_shown(value)}: only {reader} can be read, where it is {usual}"
+            )
+    if not unknown:
+        return None
+    return f"{path}: unknown keys are ignored: {', '.join(sorted(unknown))}"
+
+
+def _shown(value: object) -> str:
+    """Returns a value for a message of one line, shortened."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:80] + "…"
+
+
+def read_settings(directory: str) -> TokenizerSettings:
+    """Reads the settings in the files of a directory; none for a directory without them.
+
+    Raises:
+      UserError: a file is damaged, or describes another tokenizer than BERT's.
+    """
+    path = os.path.join(directory, TOKENIZER_CONFIG_FILE)
+    values = _read(path)
+    config = {key: _content(value) for key, value in values.items()}
+    notes = [check_keys(config, _TOKENIZER_CONFIG_KEYS, path, "BERT's tokenizer")]
+    settings = TokenizerSettings(
+        do_lower_case=_boolean(config, _CASING),
+        strip_accents=_boolean(config, _ACCENTS),
+        fingerprint=_string(config, _FINGERPRINT),
+    )
+    tokenizer_path = os.path.join(directory, TOKENIZER_FILE)
+    tokenizer = json_files.read_object(tokenizer_path, _TOKENIZER_FIELDS)
+    ids: dict[str, int] = {}
+    if tokenizer:
+        ids = _ids(tokenizer, tokenizer_path)
+    # Our own tokenizer.json has other steps with the same result.
+    if tokenizer and settings.fingerprint is None:
+        notes.append(_check_tokenizer(tokenizer, tokenizer_path))
+        normalizer = _normalizer(tokenizer, tokenizer_path)
+        # transformers' classes override the steps by the keys of the older file, others do not.
+        is_taken_as_it_is = config.get("tokenizer_class") in _GENERAL_CLASSES
+        if is_taken_as_it_is or settings.do_lower_case is None:
+            settings = dataclasses.replace(
+                settings, do_lower_case=_boolean(normalizer, "lowercase")
+            )
+        if is_taken_as_it_is or _ACCENTS not in config:
+            settings = dataclasses.replace(settings, strip_accents=_boolean(normalizer, _ACCENTS))
+    added, more_notes = _added_tokens(directory, values, tokenizer, ids)
+    notes += more_notes
+    return dataclasses.replace(
+        settings,
+        added_tokens=added,
+        ids=ids,
+        notes=tuple(note for note in notes if note),
+    )
+
+
+def _read(path: str) -> dict:
+    """Returns the object in a file; empty without the file or for another value."""
+    values = json_files.read(path) if files.exists(path) else {}
+    return values if isinstance(values, dict) else {}
+
+
+def _content(value: object) -> object:
+    """Returns the text of a token that is stored with its flags, and other values unchanged."""
+    if isinstance(value, dict) and isinstance(value.get("content"), str):
+        return value["content"]
+    return value
+
+
+def _boolean(values: Mapping[str, object], key: str) -> bool | None:
+    value = values.get(key)
+    return value if isinstance(value, bool) else None
+
+
+def _string(values: Mapping[str, object], key: str) -> str | None:
+    value = values.get(key)
+    return value if isinstance(value, str) else None
+
+
+def _ids(tokenizer: dict, path: str) -> dict[str, int]:
+    """Returns token → id of a `tokenizer.json`; empty if it has no WordPiece vocabulary."""
+    model = tokenizer.get("model") or {}
+    # The first versions of the library wrote no type.
+    if model.get("type") != "WordPiece" and "continuing_subword_prefix" not in model:
+        return {}
+    json_files.check_object({"added_tokens": [], **tokenizer}, _WORDPIECE_FIELDS, path)
+    # Added tokens may repeat tokens of the model, whose ids count.
+    ids = {token["content"]: token["id"] for token in tokenizer.get("added_tokens", ())}
+    return ids | model["vocab"]
+
+
+def _check_tokenizer(tokenizer: dict, path: str) -> str | None:
+    """Refuses a `tokenizer.json` with other steps than BERT's; returns a line on unknown keys."""
+    reader = "BERT's tokenizer (BertNormalizer, BertPreTokenizer, WordPiece)"
+    note = check_keys(tokenizer, _TOKENIZER_KEYS, path, reader)
+    model = tokenizer.get("model") or {}
+    check_keys(model, _MODEL_KEYS, f"{path}, model", reader)
+    step = _only_step(tokenizer.get("pre_tokenizer"), "pretokenizers")
+    check_keys(step, {"type": ("BertPreTokenizer",)}, f"{path}, pre_tokenizer", reader)
+    _check_post_processor(tokenizer.get("post_processor") or {}, path)
+    return note
+
+
+def _only_step(step: dict | None, key: str) -> dict:
+    """Returns a step, or the only one of a sequence; a sequence of others is returned as it is."""
+    step = step or {"type": "missing"}
+    steps = step.get(key)
+    if step.get("type") == "Sequence" and isinstance(steps, list) and len(steps) == 1:
+        return steps[0]
+    if isinstance(steps, list):
+        names = [str(item.get("type")) for item in steps if isinstance(item, dict)]
+        return {"type": f"Sequence of {', '.join(names)}"}
+    return step
+
+
+def _normalizer(tokenizer: dict, path: str) -> dict:
+    """Returns BERT's normalizer of a `tokenizer.json`."""
+    step = _only_step(tokenizer.get("normalizer"), "normalizers")
+    check_keys(step, _NORMALIZER_KEYS, f"{path}, normalizer", "BertNormalizer")
+    return step
+
+
+def _check_post_processor(step: dict, path: str) -> None:
+    """Refuses templates other than [CLS] A [SEP] and [CLS] A [SEP] B [SEP]."""
+    if step.get("type") != "TemplateProcessing":
+        check_keys(
+            {"type": step.get("type")},
+            {"type": (None, "BertProcessing")},
+            f"{path}, post_processor",
+            "BERT's tokenizer",
+        )
+        return
+    expected = {"single": [CLS, "A", SEP], "pair": [CLS, "A", SEP, "B", SEP]}
+    for key, template in expected.items():
+        names = []
+        for part in step.get(key) or ():
+            names += [str(value.get("id")) for value in part.values()]
+        if names != template:
+            raise UserError(
+                f"{path}, post_processor: {key} is {' '.join(names)}, which is not supported: "
+                f"BERT's is {' '.join(template)}"
+            )
+
+
+def _added_tokens(
+    directory: str, config: dict, tokenizer: dict, ids: Mapping[str, int]
+) -> tuple[tuple[AddedToken, ...], list[str | None]]:
+    """Returns the added tokens of all files, by their ids, and notes on unknown keys.
+
+    Raises:
+      UserError: a special token is not BERT's, or a token is kept by a rule that has no meaning.
+    """
+    added: dict[str, AddedToken] = {}
+    # The oldest format first: later ones have flags, too.
+    old = _read(os.path.join(directory, _ADDED_TOKENS_FILE))
+    for content, id in old.items():
+        if isinstance(id, int):
+            added[content] = AddedToken(content, id, normalized=True)
+    path = os.path.join(directory, _SPECIAL_TOKENS_FILE)
+    names = _read(path)
+    contents = {key: _content(value) for key, value in names.items()}
+    notes = [check_keys(contents, _SPECIAL_TOKEN_KEYS, path, "BERT's tokenizer")]
+    for values in (names, config):
+        for key in ("additional_special_tokens", "extra_special_tokens"):
+            value = values.get(key) or []
+            if isinstance(value, dict):
+                value = list(value.values())
+            for token in value:
+                content = str(_content(token))
+                # -1: the vocabulary beside the file has the id.
+                added.setdefault(content, AddedToken(content, ids.get(content, -1)))
+    kept = set(config.get("never_split") or ()) - {*SPECIAL_TOKENS, *added}
+    if kept:
+        raise UserError(
+            f"{os.path.join(directory, TOKENIZER_CONFIG_FILE)}: never_split names "
+            f"{', '.join(sorted(map(str, kept)))}, which only old tokenizers obeyed: make them "
+            f"added tokens ({_ADDED_TOKENS_FILE}), or remove the key"
+        )
+    for id, flags in _listed_tokens(config, tokenizer):
+        added[flags["content"]] = AddedToken(
+            flags["content"],
+            id,
+            normalized=bool(flags.get("normalized", not flags.get("special"))),
+            single_word=bool(flags.get("single_word")),
+        )
+    for token in SPECIAL_TOKENS:
+        added.pop(token, None)
+    return tuple(sorted(added.values(), key=lambda token: token.id)), notes
+
+
+def _listed_tokens(config: dict, tokenizer: dict) -> list[tuple[int, dict]]:
+    """Returns (id, flags) of the added tokens in `tokenizer_config.json` and `tokenizer.json`."""
+    listed = []
+    decoder = config.get(_ADDED_TOKENS)
+    if isinstance(decoder, dict):
+        for id, flags in decoder.items():
+            listed.append((int(id), flags))
+    for flags in tokenizer.get("added_tokens") or ():
+        listed.append((flags["id"], flags))
+    return listed
+
+
+def write_settings(directory: str, settings: TokenizerSettings, **more: object) -> None:
+    """Writes `tokenizer_config.json`, unless nothing is known.
+
+    Args:
+      directory: directory of the vocabulary.
+      more: further keys that Hugging Face's tokenizers read.
+
+    Raises:
+      UserError: the file can't be written.
+    """
+    values: dict[str, object] = {}
+    if settings.do_lower_case is not None:
+        values[_CASING] = settings.do_lower_case
+    if settings.strip_accents is not None:
+        values[_ACCENTS] = settings.strip_accents
+    if settings.added_tokens:
+        decoder = {}
+        for token in settings.added_tokens:
+            decoder[str(token.id)] = flags_of(token)
+        values[_ADDED_TOKENS] = decoder
+    values = {**more, **values}
+    if settings.fingerprint is not None:
+        values[_FINGERPRINT] = settings.fingerprint
+    if values:
+        values = {"tokenizer_class": "BertTokenizer", **values}
+        json_files.write(os.path.join(directory, TOKENIZER_CONFIG_FILE), values)
+
+
+def flags_of(token: AddedToken, special: bool = False) -> dict[str, object]:
+    """Returns an added token as Hugging Face's files describe it.
+
+    With `split_special_tokens`, which exports set, transformers does not find tokens that are
+    marked as special: only the five of BERT are.
+    """
+    return {
+        "content": token.content,
+        "single_word": token.single_word,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": token.normalized,
+        "special": special,
+    }
+
+
+def casing_of_release(directory: str) -> bool | None:
+    """Returns the casing of a model that Google released, by the name of its directory.
+
+    The releases contain no other hint. None for other names.
+    """
+    path = files.absolute(directory)
+    name = os.path.basename(path).lower()
+    if "uncased" in name or name in ("chinese_l-12_h-768_a-12", "multilingual_l-12_h-768_a-12"):
+        return True
+    if "cased" in name:
+        return False
+    return None

@@ -1,0 +1,109 @@
+"""Settings of published tokenizers: applied with the tokens of transformers, or refused by name."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bert_common.errors import UserError
+from data_gen.tokenization.settings import read_settings
+from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from modeling.checkpoints.companion_files import with_companion_files
+from modeling.checkpoints.reader import CheckpointReader
+from modeling.checkpoints.tokenizer_file import tokenizer_values
+from modeling.preprocessing.graph_tokenizer import GraphTokenizer
+from tests.golden import make_tokenizer_settings as golden
+
+IDS = json.loads(Path(golden.__file__).with_name("tokenizer_settings.json").read_text())
+DIRECTORIES = golden.directories(golden.vocabulary())
+# Tokens with rules that a graph does not have.
+NOT_IN_GRAPHS = ("words", "words, cased")
+
+
+@pytest.fixture
+def tokenizer(tmp_path, request):
+    golden.write(str(tmp_path), DIRECTORIES[request.param])
+    source = with_companion_files(CheckpointReader("x", {}, None), str(tmp_path))
+    return Tokenizer(Vocabulary.from_file(source.vocab_file), source.do_lower_case)
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "name"), [(name, name) for name in DIRECTORIES], indirect=["tokenizer"]
+)
+def test_ids_are_those_of_transformers(tokenizer, name):
+    encoding = tokenizer.encode_batch(golden.LINES, offsets=True)
+    assert encoding.ids.tolist() == sum(IDS[name], [])
+    assert encoding.row_lengths.tolist() == list(map(len, IDS[name]))
+    # Many lines go through the vectorized tokenizer.
+    assert tokenizer.encode_batch(300 * golden.LINES).ids.tolist() == 300 * sum(IDS[name], [])
+    if name in NOT_IN_GRAPHS:
+        with pytest.raises(UserError, match="the added token 'tiktok' can't be part of a graph"):
+            GraphTokenizer(tokenizer.vocabulary, tokenizer.do_lower_case)
+        return
+    tokens = GraphTokenizer(tokenizer.vocabulary, tokenizer.do_lower_case)(golden.LINES)
+    assert tokens.ids.to_list() == IDS[name]
+    assert tokens.starts.numpy().tolist() == encoding.offsets[:, 0].tolist()
+    assert tokens.ends.numpy().tolist() == encoding.offsets[:, 1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "name"), [(name, name) for name in DIRECTORIES], indirect=["tokenizer"]
+)
+def test_our_tokenizer_file_and_settings_give_the_same(tokenizer, name, tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    values = tokenizer_values(tokenizer.vocabulary, tokenizer.do_lower_case)
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(values))
+    for line, ids in zip(golden.LINES, IDS[name], strict=True):
+        assert theirs.encode(line, add_special_tokens=False).ids == ids
+
+
+BERT = {"type": "BertNormalizer", "clean_text": True, "lowercase": True}
+REFUSED = [
+    ("tokenizer_config.json", {"tokenizer_class": "BertJapaneseTokenizer"}, "tokenizer_class"),
+    ("tokenizer_config.json", {"tokenize_chinese_chars": False}, "tokenize_chinese_chars"),
+    ("tokenizer_config.json", {"do_basic_tokenize": False}, "do_basic_tokenize"),
+    ("tokenizer_config.json", {"never_split": ["[E1]"]}, r"never_split names \[E1\]"),
+    ("tokenizer_config.json", {"cls_token": "<s>"}, "cls_token is '<s>'"),
+    ("tokenizer_config.json", {"unk_token": {"content": "<unk>"}}, "unk_token is '<unk>'"),
+    ("special_tokens_map.json", {"sep_token": "</s>"}, "sep_token"),
+    ("tokenizer.json", {"normalizer": None}, "normalizer: type is 'missing'"),
+    (
+        "tokenizer.json",
+        {"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, BERT]}},
+        "Sequence of NFC, BertNormalizer",
+    ),
+    ("tokenizer.json", {"normalizer": {**BERT, "clean_text": False}}, "clean_text is False"),
+    ("tokenizer.json", {"pre_tokenizer": {"type": "Whitespace"}}, "pre_tokenizer: type is"),
+    (
+        "tokenizer.json",
+        {"post_processor": {"type": "TemplateProcessing", "single": []}},
+        "post_processor: single",
+    ),
+    ("tokenizer.json", {"model": {"type": "BPE", "vocab": {}}}, "model: type is 'BPE'"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "message"), REFUSED)
+def test_another_tokenizer_is_refused_by_name(tmp_path, name, changes, message):
+    tokens = golden.vocabulary()
+    usual = {}
+    if name == "tokenizer.json":
+        usual = golden.tokenizer_file(tokens, {"lowercase": True}, [])
+    golden.write(str(tmp_path), {"vocab.txt": tokens, name: {**usual, **changes}})
+    with pytest.raises(UserError, match=message):
+        Vocabulary.from_file(str(tmp_path / "vocab.txt"))
+
+
+def test_unknown_keys_are_mentioned_once(tmp_path):
+    golden.write(str(tmp_path), {"tokenizer_config.json": {"new_key": 1, "do_lower_case": True}})
+    assert len(read_settings(str(tmp_path)).notes) == 1
+    assert "new_key" in read_settings(str(tmp_path)).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "entry"),
+    [(["Paris", "the", "##S"], "Paris"), (["paris", "[E1]", "<S>", "##s"], None)],
+)
+def test_a_vocabulary_shows_its_casing(words, entry):
+    assert Vocabulary([*SPECIAL_TOKENS, *words]).upper_case_entry == entry
