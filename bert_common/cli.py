@@ -220,6 +220,15 @@ class _Parser(flags.ArgumentParser):
             raise ValueError(f"a {number} is expected") from None
 
 
+class _CountParser(flags.BooleanParser):
+    """Parses true, false, or a number from 2 on: 0 and 1 are false and true, as in absl."""
+
+    def parse(self, argument: str | bool | int) -> bool | int:
+        if isinstance(argument, str) and argument.isdecimal() and int(argument) > 1:
+            return int(argument)
+        return super().parse(argument)
+
+
 def _define_all(options: type[Options], values: flags.FlagValues) -> None:
     """Defines the flags of a script, and --config and --debug, which are no options of a run."""
     for option in declared_options(options):
@@ -229,7 +238,10 @@ def _define_all(options: type[Options], values: flags.FlagValues) -> None:
             default = None
         elif option.sweep and default is not None:
             default = str(default)
-        if option.kind is bool:
+        flag: flags.Flag
+        if option.counts:
+            flag = flags.Flag(_CountParser(), None, option.name, default, option.help, boolean=True)
+        elif option.kind is bool:
             flag = flags.BooleanFlag(option.name, default, option.help)
         else:
             flag = flags.Flag(

@@ -66,6 +66,7 @@ class Option:
         "lora_rank", or "task_name=pairs" for a certain value.
       name: name of the field and of the flag.
       kind: bool, int, float or str: type of the value, or of each value of a tuple.
+      counts: a flag that is true or false may also be a number from 2 on.
       is_list: whether the value is a tuple.
       group: first line of the docstring of the class that declares the option.
     """
@@ -86,6 +87,7 @@ class Option:
     common: bool = False
     affects_result: bool = True
     only_with: tuple[str, ...] = ()
+    counts: bool = False
     # `declared_options` fills these in from the class.
     name: str = ""
     kind: type = str
@@ -125,6 +127,8 @@ class Option:
                 self._check_single(item)
 
     def _check_single(self, value: typing.Any) -> None:
+        if self.counts and isinstance(value, numbers.Integral) and int(value) >= 0:
+            return
         # In Python True is an int: it must not pass as a number.
         is_wrong_bool = isinstance(value, bool) and self.kind is not bool
         if is_wrong_bool or not isinstance(value, _TYPES[self.kind]):

@@ -23,7 +23,7 @@ from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
 from data_gen.pretraining.records import STATISTICS_SUFFIX, shard_names
 from data_gen.pretraining.schema import Schema
 
-TEXT_FILES = "Text files: comma-separated paths and patterns; gzipped or not."
+TEXT_FILES = "Text files: comma-separated paths and patterns; compressed or not."
 # More shards have few records each, and renames and disk writes take most of the time.
 _MAX_SHARDS = 10_000
 _GIVE_IN_TRAINING = (
@@ -72,10 +72,14 @@ class CorpusOptions(TextOptions):
     input_format: str = option(
         "auto",
         "Format of the input. text: plain text; json: one object per line; wiki: WikiExtractor's "
-        "<doc …>; auto: recognized by each file's first line.",
+        "<doc …>; auto: recognized by each file's beginning, Parquet as well.",
         choices=("auto", "text", "json", "wiki"),
     )
-    text_field: str = option("text", "Name of the field with the text in JSON lines.")
+    text_field: str = option(
+        "text",
+        "Name of the field with the text in JSON lines, or of its column in Parquet files.",
+        aliases=("text_column",),
+    )
     document_separator: str = option(
         "auto",
         "End of a document in plain text: a blank line, the end of the file, or the end of every "

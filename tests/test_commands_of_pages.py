@@ -92,16 +92,18 @@ _CONFIGURATION = re.search(
 @pytest.mark.parametrize(("page", "script", "arguments"), _COMMANDS)
 def test_a_command_is_understood(page, script, arguments, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "lines.txt").touch()
+    # Options of predictions read the kind of their input from the file.
+    for name in ("lines.txt", "tickets.csv", "new.csv"):
+        (tmp_path / name).touch()
     (tmp_path / "run.yaml").write_text(_CONFIGURATION)
     parse_command(script, _words(arguments), monkeypatch)
 
 
 def test_commands_are_found():
     assert len(_COMMANDS) > 150
-    assert {script for _, script, _ in _COMMANDS} >= {
-        str(path.relative_to(PROJECT)) for path in PROJECT.glob("run_*.py")
-    }
+    # A former name only leads on.
+    scripts = {path.name for path in PROJECT.glob("run_*.py")} - {"run_classifier_with_tfhub.py"}
+    assert {script for _, script, _ in _COMMANDS} >= scripts
 
 
 def test_a_recipe_shows_how_it_is_used():

@@ -9,6 +9,8 @@ else works.
 - search.py, search_index.py: nearest documents by their vectors, `python -m bert_tf.extras.search`
 - teachers.py: trained models whose outputs a smaller one learns (`TEACHERS` in
   bert_tf/runs/options.py)
+- tokenizer_check.py: a published tokenizer against the library `tokenizers` (the table in
+  modeling/checkpoints/load.py)
 - trackers.py: MLflow, Weights & Biases (the table in bert_tf/runs/options.py)
 
 Formats of exports (`FORMATS` in bert_tf/inference/options.py):

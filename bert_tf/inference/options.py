@@ -25,6 +25,7 @@ from bert_common.options import (
 )
 from bert_common.plugins import Plugins
 from bert_tf.runs.options import CheckpointOptions, DeviceOptions
+from bert_tf.tasks.options import delimiter_option
 from bert_tf.tasks.question_answering.options import SquadConfig
 from data_gen.labelled.tables import FORMATS as TABLE_FORMATS
 from data_gen.labelled.tables import format_of
@@ -248,6 +249,7 @@ class TableOptions(Options):
         choices=TABLE_FORMATS,
         only_with=_IS_TABLE,
     )
+    delimiter: str | None = delimiter_option(_IS_TABLE)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

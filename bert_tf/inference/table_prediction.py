@@ -41,7 +41,9 @@ def open_table(options: PredictOptions) -> RowStream:
     # The id comes last, so that the values before it are the texts.
     if options.id_column is not None:
         named.append((options.id_column, "id_column"))
-    table = RowStream(options.input_file, "input_file", named, options.file_format)
+    table = RowStream(
+        options.input_file, "input_file", named, options.file_format, options.delimiter
+    )
     # Objects may have any keys and nested values, for which a CSV file has no columns.
     if table.is_json and table.header is None and options.writes_csv:
         raise UserError(

@@ -31,8 +31,9 @@ class DevelopmentSetOptions(Options):
     )
     skip_bad_rows: bool = option(
         False,
-        "Leave unusable rows of training and development files out and log which, instead of "
-        "refusing the file.",
+        "Leave unusable rows out and list them in left_out.jsonl, instead of refusing the file: at "
+        "most a tenth of its rows, or as many as the number given.",
+        counts=True,
     )
 
     def relevant(self) -> dict[str, object]:
@@ -91,6 +92,8 @@ class DevelopmentSetOptions(Options):
                 # Only some tasks have files with known names.
                 if file_names:
                     flags.append("--data_dir")
+                if needed_flag == "do_eval":
+                    flags.append("--dev_fraction=0.1, which holds out a tenth of --train_file")
                 raise UserError(f"--{needed_flag} needs {' or '.join(flags)}")
         if self.evaluates:
             for name, path in self.named_eval_files.items():

@@ -100,6 +100,7 @@ class InMemoryTask(Task):
                 f"--max_seq_length={self.options.max_seq_length}: the model has no more positions"
             )
         self.notes += self.data.notes
+        self.left_out = self.data.left_out()
         # An answer to a single question comes without notes.
         if not self.options.is_interactive:
             self.notes += data_notes.describe(self.data, self.checkpoint.tokenizer)

@@ -7,11 +7,12 @@ Input: a task (`bert_tf/runs/task.py`) and its options. Output: a run directory.
 
 import contextlib
 import dataclasses
+import os
 from collections.abc import Callable, Iterator, Sequence
 
 import tensorflow as tf
 
-from bert_common import files
+from bert_common import files, json_files
 from bert_common.errors import UserError, in_one_line, visible
 from bert_common.gpus import cache_problem
 from bert_tf.runs.options import DeviceOptions, TrainingOptions
@@ -21,6 +22,9 @@ from bert_tf.training import run_directory
 from bert_tf.training.devices import Devices, set_up
 from bert_tf.training.phases import flops_ahead
 from bert_tf.training.signals import Interrupted
+
+# File in the run directory with the bad rows of the data, one JSON object per line.
+LEFT_OUT_FILE = "left_out.jsonl"
 
 MakeTask = Callable[[TrainingOptions], Task]
 Log = Callable[[str], None]
@@ -81,6 +85,10 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     with lock, _explaining(task, devices, log):
         for line in task.notes:
             log(line)
+        if devices.is_chief and task.left_out and not options.is_interactive:
+            path = os.path.join(options.output_dir, LEFT_OUT_FILE)
+            with files.atomic_write(path) as file:
+                file.writelines(map(json_files.line_of, task.left_out))
         if len(tasks) == 1:
             return run_once(tasks[0], devices, log)
         from bert_tf.runs import sweep

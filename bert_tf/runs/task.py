@@ -45,6 +45,7 @@ class Task(abc.ABC):
       main_metric: by which the best weights are chosen, higher is better; None if the last ones
         are kept.
       notes: lines on the data for the user.
+      left_out: bad rows of the data that are not used, see `LabelledFile`.
       start_weights: the weights to begin with; None for random ones.
       start_step: updates that these have seen.
       optional_heads: heads that a checkpoint may lack if it is only evaluated.
@@ -60,6 +61,7 @@ class Task(abc.ABC):
     description: dict | None = None
     main_metric: str | None = None
     notes: list[str]
+    left_out: Sequence[dict] = ()
     start_weights: CheckpointReader | None = None
     start_step: int = 0
     optional_heads: tuple[str, ...] = ()

@@ -1,8 +1,19 @@
 """Options that several tasks have."""
 
 import dataclasses
+from typing import Any
 
 from bert_common.options import FILE, Options, option
+
+
+def delimiter_option(only_with: tuple[str, ...] = ()) -> Any:
+    """Declares --delimiter, which goes with --file_format."""
+    return option(
+        None,
+        "Character between the columns of CSV and TSV files, for files without a header.",
+        default_text="found by the names of the columns",
+        only_with=only_with,
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

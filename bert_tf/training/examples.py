@@ -147,6 +147,17 @@ class Datasets:
         splits = {"train": self.train, **self.dev}
         return {name: split.source.path for name, split in splits.items() if split is not None}
 
+    def left_out(self) -> list[dict]:
+        """Returns the bad rows of all files that were left out, each once."""
+        rows = []
+        for split in (self.train, *self.dev.values(), *self.test.values()):
+            # Questions of --question and queries come from no labeled file.
+            for row in getattr(getattr(split, "source", None), "left_out", ()):
+                # The parts of a divided file have the same rows.
+                if row not in rows:
+                    rows.append(row)
+        return rows
+
     def first(self, answers: Mapping[str, Any]) -> tuple[Any, Any]:
         """Returns the development set that chooses the best weights, and its answers."""
         name, split = next(iter(self.dev.items()))

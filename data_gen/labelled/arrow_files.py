@@ -66,7 +66,8 @@ class ArrowFile:
             missing = [name for name in names or () if name not in source.names]
             if missing:
                 raise UserError(
-                    f"{self.path}: no column {missing[0]!r}, only {', '.join(source.names)}"
+                    f"{self.path}: no column {missing[0]!r}, only {', '.join(source.names)}: "
+                    "--text_column names the one to use"
                 )
             class_names = {}
             for name in source.names:

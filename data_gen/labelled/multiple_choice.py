@@ -36,8 +36,9 @@ MOST_CHOICES = 26
 LABEL_KINDS = ("auto", "index", "letter", "text")
 # Kind of labels that are numbers from 1, which a file must show; no value of an option.
 _FROM_1 = "number"
+NUMBERED = ("index", _FROM_1)
 # Probability that the first choice is never the right one, below which it is taken for an error.
-_UNLIKELY = 1e-3
+_UNLIKELY = 1e-2
 _PREDICT_ONLY = "A file without labels can be predicted (--do_predict), not trained or evaluated on"
 # Placeholders for a label in copies of test sets that have the column.
 _NO_LABEL = {"", "-1", "None"}
@@ -412,7 +413,7 @@ def _questions(
         if names is not None:
             possible = names[row]
             expected = ", ".join(possible)
-        elif label_kind in ("index", _FROM_1):
+        elif label_kind in NUMBERED:
             start = 1 if label_kind == _FROM_1 else 0
             possible = list(map(str, range(start, start + len(texts))))
             expected = f"{start} to {start + len(texts) - 1}"

@@ -74,6 +74,7 @@ def read_columns(
     highest_score: float = 1.0,
     file_format: str = "auto",
     skip_bad_rows: Skip = None,
+    delimiter: str | None = None,
 ) -> SentencePairs:
     """Reads a file with a column for each text.
 
@@ -89,7 +90,7 @@ def read_columns(
     named = list(columns)
     if label is not None:
         named.append(label)
-    table = read_named_columns(path, flag, named, file_format, skip_bad_rows)
+    table = read_named_columns(path, flag, named, file_format, skip_bad_rows, delimiter)
     texts = table.columns[: len(columns)]
     for number, values in enumerate(texts):
         # Only hard negatives, from the third column on, may be empty.
@@ -112,11 +113,17 @@ def read_texts(
     column: tuple[str, str] | None,
     file_format: str = "auto",
     skip_bad_rows: Skip = None,
+    delimiter: str | None = None,
 ) -> SentencePairs:
     """Reads single texts, each as its own positive; without a column, one text per line."""
     if column is not None:
         texts = read_columns(
-            path, flag, [column], file_format=file_format, skip_bad_rows=skip_bad_rows
+            path,
+            flag,
+            [column],
+            file_format=file_format,
+            skip_bad_rows=skip_bad_rows,
+            delimiter=delimiter,
         )
         # The anchor is its own positive: two passes with different dropout make the pair (SimCSE).
         return dataclasses.replace(texts, columns=texts.columns * 2)
@@ -150,6 +157,7 @@ def read_nli(
     columns: Sequence[tuple[str, str]],
     file_format: str = "auto",
     skip_bad_rows: Skip = None,
+    delimiter: str | None = None,
 ) -> SentencePairs:
     """Reads natural language inference as triples: premise, entailed hypothesis, contradiction.
 
@@ -162,7 +170,7 @@ def read_nli(
     Raises:
       UserError: see `read_named_columns`; no row is an entailment.
     """
-    table = read_named_columns(path, flag, columns, file_format, skip_bad_rows)
+    table = read_named_columns(path, flag, columns, file_format, skip_bad_rows, delimiter)
     for (name, _), values in zip(columns, table.columns, strict=True):
         table.check_strings(values, name)
     # Bad rows must be gone before hypotheses are grouped, as triples have no lines.

@@ -47,7 +47,7 @@ _FORMATS_BY_EXTENSION = {
 OBJECT_FORMATS = ("jsonl", "parquet", "arrow")
 FORMATS = ("auto", "tsv", "csv", *OBJECT_FORMATS)
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
-_ARROW_FORMATS = Plugins(
+ARROW_FORMATS = Plugins(
     "file format",
     {
         "parquet": "data_gen.labelled.arrow_files:ArrowFile",
@@ -154,12 +154,12 @@ class Table:
             class, which are then called "0", "1", …  Empty parts are dropped.
         """
         sets: list[list[str]] = []
-        rows = [[value] for value in values]
         if separator is not None:
-            rows = [_split_labels(value, separator) for value in values]
-            if _are_indicators(rows):
-                return [_numbers_of_ones(parts) for parts in rows]
-        for row, parts in enumerate(rows):
+            values = [_split_labels(value, separator) for value in values]
+            if _are_indicators(values):
+                return [_numbers_of_ones(parts) for parts in values]
+        for row, value in enumerate(values):
+            parts = [value] if separator is None else value
             names = []
             for part in parts:
                 if type(part) is str:
@@ -594,7 +594,7 @@ def read_table(
       UserError: the file can't be read, has no row, or is not CSV; the first row is bad; or from
         `locate`.
     """
-    if file_format in _ARROW_FORMATS.targets:
+    if file_format in ARROW_FORMATS.targets:
         return _read_arrow_table(bad, flag, file_format, locate, use_class_names)
     if file_format == "jsonl":
         return _read_json_table(bad, flag, locate)
@@ -671,7 +671,7 @@ def _read_arrow_table(
         chosen.extend(header[number] for number in layout.numbers)
         return chosen
 
-    file = _ARROW_FORMATS.load(file_format)(path)
+    file = ARROW_FORMATS.load(file_format)(path)
     columns = file.columns(choose, use_class_names)
     num_rows = len(columns[chosen[0]])
     if not num_rows:
@@ -695,6 +695,10 @@ def read_delimited(
     """
     all_lines = numbered_lines(bad.path, flag, bad)
     sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
+    # A shell passes a tab as backslash and t.
+    delimiter = "\t" if delimiter == r"\t" else delimiter
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"'):
+        raise UserError(f"--delimiter={delimiter}: one character is expected, e.g. ;")
     usual = delimiter or {"tsv": "\t", "csv": ","}[file_format]
     candidates = [usual]
     first_line = next((text for _, text in sample if text.strip()), "")
@@ -773,7 +777,7 @@ def read_rows(bad: BadRows, flag: str, file_format: str) -> Iterator[tuple[int, 
         yield from _json_rows(numbered_lines(bad.path, flag, bad), bad)
         return
     bad.unit = "row"
-    open_file = _ARROW_FORMATS.load(file_format)
+    open_file = ARROW_FORMATS.load(file_format)
     yield from enumerate(open_file(files.check_readable(bad.path, flag)).rows(), 1)
 
 
@@ -942,10 +946,8 @@ def decoded_lines(
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
-            fault = (
-                f"byte {error.start + 1} of the line (0x{line[error.start]:02x}) is not UTF-8: "
-                "save the file as UTF-8"
-            )
+            # Without the position, so that equal faults are one.
+            fault = f"the byte 0x{line[error.start]:02x} is not UTF-8: save the file as UTF-8"
             if bad is None:
                 raise UserError(f"{where}:{number}: {fault}") from None
             bad.add(number, fault)

@@ -46,7 +46,9 @@ FORMATS = ("auto", "conll", *OBJECT_FORMATS)
 _DOCUMENT_START = "-DOCSTART-"
 # Numbers of multiword tokens (3-4) and empty nodes (8.1) in CoNLL-U: they are no words.
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
-# Number of lines and of words that show whether there are comments and numbers.
+# Number of sentences that may have no chunk by chance.
+_FEW_SENTENCES = 10
+# Number of lines that show whether there are comments, and numbers of words.
 _SAMPLE_LINES = 1000
 
 
@@ -174,10 +176,11 @@ def read_tagged_file(
     _name_tags(bad, sentences, label_names)
     # A first pass finds the faults of tags, which depend on those of the neighboring words.
     result = _concatenate(path, sentences, tag_scheme)
-    if set(result.tag_names) == {"_"}:
+    # A column that says nothing, such as the last one of CoNLL-U and GermEval.
+    if len(sentences) > _FEW_SENTENCES and len(result.tag_names) == 1:
         raise UserError(
-            f"{path}: every word has the tag _, which is none: name the column of the tags, e.g. "
-            "--label_column=3 for the parts of speech of CoNLL-U"
+            f"{path}: every word has the tag {result.tag_names[0]}: --label_column names the "
+            "column of the tags, counted from 0, or from the end, -1"
         )
     if result.tags is not None:
         _, faults = interpret(result.tags, result.tag_names, result.row_lengths, tag_scheme)

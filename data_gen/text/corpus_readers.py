@@ -5,10 +5,12 @@ Formats, recognized by the first line of each file that is not blank:
 - plain text, see `TextLayout`;
 - JSON lines: one object per line with a text field (Wikipedia dumps as JSON,
   `extract_docstrings.py`);
-- WikiExtractor output: `<doc id=… url=… title=…>`, the title, paragraphs, `</doc>`.
+- WikiExtractor output: `<doc id=… url=… title=…>`, the title, paragraphs, `</doc>`;
+- Parquet: a column of texts, a document each.
 
-Any of them may be compressed with gzip, have any line ends, and faults of encoding. Input: files.
-Output: documents, each an iterator over its paragraphs, for `corpus_preparation.py`.
+Any of them may be compressed (gzip, bzip2, xz, Zstandard), have any line ends, and faults of
+encoding. Input: files. Output: documents, each an iterator over its paragraphs, for
+`corpus_preparation.py`.
 """
 
 import collections
@@ -23,7 +25,7 @@ from typing import IO, NamedTuple
 
 from bert_common import files
 from bert_common.errors import UserError
-from data_gen.labelled.tables import json_object, looks_like_json
+from data_gen.labelled.tables import ARROW_FORMATS, json_object, looks_like_json
 from data_gen.options import CorpusOptions
 
 # Longer lines of plain text are cut at a space, which bounds the memory for a file without line
@@ -35,6 +37,9 @@ _SAMPLE_BYTES = 1 << 18
 _MAX_PARAGRAPH_CHARACTERS = 4 << 20
 
 _WIKI_OPEN = re.compile(r'<doc\b[^>]*?(?:\btitle="(?P<title>.*?)")?[^>"]*>$')
+_PARQUET = b"PAR1"
+# Number of texts that show whether the paragraphs of a Parquet file are hard-wrapped.
+_SAMPLE_TEXTS = 100
 _UTF8_BOM = b"\xef\xbb\xbf"
 # The end of a sentence, of a heading with a colon, or of a quotation.
 _LINE_ENDS_SENTENCE = re.compile(r"""[.!?:;…。！？][\s"'”’»)\]]*$""")
@@ -205,6 +210,11 @@ def read_documents(
         (names the line); a `<doc>` is not closed.
     """
     with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (raw, file):
+        if raw.peek(len(_PARQUET)).startswith(_PARQUET):
+            notes.layouts["Parquet"] += 1
+            yield from _parquet_documents(path, options)
+            progress(files.file_size(path))
+            return
         lines = Lines(path, raw, file, options.on_bad_utf8, notes, progress)
         sample = lines.sample()
         if not sample:
@@ -360,18 +370,48 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
             raise UserError(
                 f"{where}: field {text_field!r} holds a {type(text).__name__}, not a string"
             )
-        # A JSON string can contain NUL, and half a surrogate pair, which UTF-8 can't encode.
-        text = text.encode("utf-8", errors="replace").decode("utf-8").replace("\0", "")
-        paragraphs = text.splitlines()
-        if hard_wrapped:
-            parts = re.split(r"\n\s*\n", "\n".join(paragraphs))
-            paragraphs = [" ".join(part.split()) for part in parts]
-        paragraphs = list(filter(None, map(str.strip, paragraphs)))
-        # The title of a Wikipedia article is no sentence.
-        if paragraphs and paragraphs[0] == str(record.get("title", "")).strip():
-            del paragraphs[0]
+        paragraphs = _paragraphs_of(text, str(record.get("title", "")), hard_wrapped)
         if paragraphs:
             yield iter(paragraphs)
+
+
+def _parquet_documents(path: str, options: CorpusOptions) -> Iterator[Iterator[str]]:
+    """Yields the documents of a Parquet file, without holding all of them."""
+    texts = (
+        row[options.text_field]
+        for row in ARROW_FORMATS.load("parquet")(path).rows([options.text_field])
+    )
+    sample = list(itertools.islice(texts, _SAMPLE_TEXTS))
+    sample_lines = []
+    for text in sample:
+        if isinstance(text, str):
+            sample_lines += [*text.splitlines(), ""]
+    hard_wrapped = detect_layout(sample_lines, options).hard_wrapped
+    for number, text in enumerate(itertools.chain(sample, texts), 1):
+        # Parquet has null for a missing text.
+        if text is not None and not isinstance(text, str):
+            raise UserError(
+                f"{path}, row {number}: column {options.text_field!r} holds a "
+                f"{type(text).__name__}, not a text"
+            )
+        paragraphs = _paragraphs_of(text or "", "", hard_wrapped)
+        if paragraphs:
+            yield iter(paragraphs)
+
+
+def _paragraphs_of(text: str, title: str, hard_wrapped: bool) -> list[str]:
+    """Returns the paragraphs of a document, without its title as the first one."""
+    # A JSON string can contain NUL, and half a surrogate pair, which UTF-8 can't encode.
+    text = text.encode("utf-8", errors="replace").decode("utf-8").replace("\0", "")
+    paragraphs = text.splitlines()
+    if hard_wrapped:
+        parts = re.split(r"\n\s*\n", "\n".join(paragraphs))
+        paragraphs = [" ".join(part.split()) for part in parts]
+    paragraphs = list(filter(None, map(str.strip, paragraphs)))
+    # The title of a Wikipedia article is no sentence.
+    if paragraphs and paragraphs[0] == title.strip():
+        del paragraphs[0]
+    return paragraphs
 
 
 def _wiki_documents(lines: Lines) -> Iterator[Iterator[str]]:

@@ -4,5 +4,7 @@ token.
 wordpiece.py   text → words → word pieces: `BasicTokenizer` and `WordpieceTokenizer` of the original
 vectorized.py  the same for large batches, two to three times as fast
 tokenizer.py   `Tokenizer`: texts → ids, whichever way is quicker
-vocabulary.py  tokens and their ids; casing and fingerprint in the file beside them
+vocabulary.py  tokens and their ids, with the settings beside their file
+settings.py    files beside a vocabulary: every key is applied, irrelevant or refused
+added_tokens.py  special and added tokens, found before a text is split into words
 """

@@ -37,6 +37,7 @@ from data_gen.tokenization.vocabulary import (
     short,
     temporary_vocabulary,
 )
+from data_gen.tokenization.wordpiece import basic_tokenize
 from modeling.checkpoints.reader import CheckpointReader
 from modeling.config import POOLINGS, BertConfig
 
@@ -301,6 +302,7 @@ def check_vocabulary(
     checkpoint: CheckpointReader | None,
     where: str = "--vocab_file",
     remedy: str = "use that one",
+    do_lower_case: bool | None = None,
 ) -> str | None:
     """Refuses a vocabulary that the weights do not belong to, naming both and the first difference.
 
@@ -310,6 +312,7 @@ def check_vocabulary(
     Args:
       where: source of the vocabulary, for errors.
       remedy: instruction for a user with another one, for errors.
+      do_lower_case: casing of the texts; if given, tokens that no text has are named.
     """
     if checkpoint is None:
         return None
@@ -339,9 +342,31 @@ def check_vocabulary(
         )
     if not replaced:
         return None
-    return (
+    note = (
         f"{vocabulary.path}: {replaced:,} [unused] entries of the checkpoint's vocabulary have "
         "tokens here, whose embeddings are untrained so far"
+    )
+    if do_lower_case is not None:
+        note += _unmatched_tokens(vocabulary, expected, do_lower_case)
+    return note
+
+
+def _unmatched_tokens(vocabulary: Vocabulary, expected: Vocabulary, do_lower_case: bool) -> str:
+    """Returns a warning of the tokens that are not in `expected` and in no text; "" without any."""
+    added_tokens = {added.content for added in vocabulary.added_tokens}
+    unmatched = []
+    for token in vocabulary.tokens:
+        # A word with signs or blanks in it is cut before the vocabulary is asked for it.
+        word = token.removeprefix("##")
+        is_new = token not in expected and token not in added_tokens
+        if is_new and basic_tokenize(word, do_lower_case, vocabulary.strip_accents) != [word]:
+            unmatched.append(token)
+    if not unmatched:
+        return ""
+    return (
+        f"; WARNING: no text has {len(unmatched):,} of them, since words are cut at blanks and "
+        "signs, and those of an uncased vocabulary have no capitals and accents: "
+        f"{', '.join(map(repr, unmatched[:10]))}"
     )
 
 

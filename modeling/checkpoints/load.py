@@ -7,6 +7,7 @@ model.
 """
 
 import dataclasses
+import importlib.util
 import os
 import re
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ import numpy as np
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_common.plugins import Plugins
+from data_gen.tokenization.settings import TOKENIZER_FILE
 from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
     BEST_RECORD,
@@ -76,6 +78,10 @@ FILE_FORMATS = Plugins(
         "huggingface": "modeling.checkpoints.huggingface:read_huggingface",
         "keras_hub": "bert_tf.extras.keras_hub:read_keras_hub",
     },
+)
+# Comparisons of a published tokenizer with ours, by the library that they need.
+TOKENIZER_CHECKS = Plugins(
+    "tokenizer check", {"tokenizers": "bert_tf.extras.tokenizer_check:check_tokenizer"}
 )
 # Files beside weights that belong to them: a changed one makes another model of the same weights.
 _COMPANION = re.compile(
@@ -338,6 +344,7 @@ def open_checkpoint(
     casing, casing_notes = known_casing(do_lower_case, source, vocabulary)
     notes += casing_notes
     tokenizer = Tokenizer(vocabulary, casing is not False)
+    _check_published(source, tokenizer)
     # A larger id would be looked up beyond the embedding table.
     entries = len(vocabulary)
     if entries > config.vocab_size:
@@ -351,7 +358,7 @@ def open_checkpoint(
             f"{vocab_file} has {entries:,} entries of {config.vocab_size:,} in the model: the "
             "others never occur"
         )
-    note = check_vocabulary(vocabulary, source)
+    note = check_vocabulary(vocabulary, source, do_lower_case=tokenizer.do_lower_case)
     notes += [note] if note else []
     return Checkpoint(
         config=config,
@@ -361,6 +368,24 @@ def open_checkpoint(
         notes=tuple(notes),
         vectors=vectors_of(source),
     )
+
+
+def _check_published(source: CheckpointReader | None, tokenizer: "Tokenizer") -> None:
+    """Compares our tokenizer with the library's, for a `tokenizer.json` of others.
+
+    Raises:
+      UserError: they differ.
+    """
+    # Our own directories have a fingerprint of the vocabulary.
+    if source is None or source.directory is None or source.vocab_sha256 is not None:
+        return
+    if not files.exists(os.path.join(source.directory, TOKENIZER_FILE)):
+        return
+    # A vocabulary of the user has other words in the [unused] entries.
+    if tokenizer.vocabulary.path != source.vocab_file:
+        return
+    if importlib.util.find_spec("tokenizers") is not None:
+        TOKENIZER_CHECKS.load("tokenizers")(source.directory, tokenizer)
 
 
 def config_for(

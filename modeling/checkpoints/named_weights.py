@@ -18,6 +18,7 @@ import os
 import re
 import sys
 import tempfile
+import warnings
 
 from bert_common import files, locks
 from bert_common.errors import (
@@ -227,6 +228,8 @@ def _download_release(url: str, directory: str) -> None:
         contextlib.ExitStack() as stack,
         # The progress bar must not become a part of a script's output.
         contextlib.redirect_stdout(sys.stderr),
+        # Keras warns about a file that is no archive; `_directory_of_release` refuses it.
+        warnings.catch_warnings(action="ignore"),
     ):
         lock = locks.take(work)
         if lock is not None:

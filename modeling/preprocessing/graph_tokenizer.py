@@ -390,7 +390,7 @@ def _added_tokens(
             raise UserError(
                 f"the added token {token.content!r} can't be part of a graph: it is found "
                 "between words only, or has spaces or ideographs and is normalized; formats that "
-                "take token ids can be exported (docs/export.md)"
+                "take token ids can be exported (docs/exports.md)"
             )
         entry = (content, _FIRST_PLACEHOLDER + number)
         if token.normalized:

@@ -206,3 +206,24 @@ def test_defaults_and_ranges_as_help_shows_them():
     assert declared["layers"].range_text() == "at least -12, below 12"
     assert declared["seed"].range_text() == "at least 0, at most 4294967295"
     assert declared["lower"].range_text() == ""
+
+
+def test_a_flag_that_may_be_a_number():
+    from absl import flags
+
+    from bert_common import cli
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Counting(Options):
+        skip: bool = option(False, "Skip rows.", counts=True)
+
+    expected = {"--skip": True, "--noskip": False, "--skip=20": 20, "--skip=false": False}
+    for argument, value in expected.items():
+        values = flags.FlagValues()
+        cli._define_all(Counting, values)
+        values(["program", argument])
+        assert values["skip"].value == value and type(values["skip"].value) is type(value)
+        Counting(skip=value).check()
+    for wrong in (-1, 1.5, "x"):
+        with pytest.raises(UserError, match="--skip is"):
+            Counting(skip=wrong).check()

@@ -21,6 +21,7 @@ from bert_tf.training.examples import Dataset, Datasets, Examples
 from data_gen.labelled import glue, tables
 from data_gen.labelled.glue import GLUE_TASKS, GlueTask
 from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs, encode_windows
+from data_gen.labelled.rows import Skip
 from data_gen.labelled.tables import LabelledTexts
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
@@ -229,6 +230,17 @@ class ClassificationData(Datasets):
             # The sigmoid of 0 is one half.
             return logits >= 0
         return logits.argmax(axis=-1)
+
+    def official(self, values: np.ndarray) -> np.ndarray:
+        """Returns classes of a GLUE task, int [E], with the numbers of the original's order.
+
+        F1 is that of class 1, also where a published head has it first. Other values are returned
+        as they are.
+        """
+        if self.glue is None or self.regression:
+            return values
+        names = GLUE_TASKS[self.glue.name].labels
+        return np.array([names.index(label) for label in self.labels], values.dtype)[values]
 
 
 @dataclasses.dataclass
@@ -528,6 +540,7 @@ def _read_files(
             text_a_column=options.text_a_column,
             text_b_column=options.text_b_column,
             file_format=options.file_format,
+            delimiter=options.delimiter,
         )
     return task_files
 
@@ -567,7 +580,7 @@ def _read_glue(options: ClassificationOptions, checkpoint: Checkpoint) -> _TaskF
                 task, options.data_dir, dev_splits[0], path, options.skip_bad_rows
             )
     if options.do_predict:
-        _read_glue_splits(task_files, task, options, glue.test_splits(task), None)
+        _read_glue_splits(task_files, task, options, glue.test_splits(task), options.skip_bad_rows)
     return task_files
 
 
@@ -576,7 +589,7 @@ def _read_glue_splits(
     task: GlueTask,
     options: ClassificationOptions,
     splits: Sequence[str],
-    skip_bad_rows: bool | None,
+    skip_bad_rows: Skip,
 ) -> None:
     """Adds official files; the first is required, MNLI's second (mismatched) is optional."""
     for split in splits:
@@ -606,7 +619,7 @@ def _read_xnli(options: ClassificationOptions, checkpoint: Checkpoint) -> _TaskF
         texts = glue.read_xnli(options.data_dir, "dev", languages, labels, options.skip_bad_rows)
         task_files.texts.update(_by_language("dev", texts))
     if options.do_predict:
-        texts = glue.read_xnli(options.data_dir, "test", languages, labels, None)
+        texts = glue.read_xnli(options.data_dir, "test", languages, labels, options.skip_bad_rows)
         task_files.texts.update(_by_language("test", texts))
     return task_files
 
@@ -633,7 +646,8 @@ def _read_custom(
             f"--task_name={CUSTOM}: --text_a_column must be given: the column with the text"
         )
     is_labelled = options.train_file or options.dev_file
-    if options.evaluates and is_labelled and not options.label_column:
+    has_labels = options.label_column or options.label_columns
+    if options.evaluates and is_labelled and not has_labels:
         raise UserError(
             f"--task_name={CUSTOM}: --label_column must be given: the column with the labels"
         )
@@ -668,7 +682,7 @@ def _custom_kind(options: ClassificationOptions, checkpoint: Checkpoint) -> str:
     # Flags win over the checkpoint: a new head can be trained for another kind of task.
     if options.regression:
         return SCORES
-    if options.multi_label:
+    if options.multi_label or options.label_columns:
         return SEVERAL_CLASSES
     kind = problem_kind(checkpoint)
     # A trained model needs no flag to evaluate as it was trained.
@@ -716,10 +730,10 @@ class _CustomReader:
         """Reads the file of a split; the test set is without labels."""
         options = self.options
         label_column = options.label_column
-        skip_bad_rows = options.skip_bad_rows
+        label_columns = options.label_columns
         if name == "test":
             label_column = None
-            skip_bad_rows = None
+            label_columns = ()
         separator = None
         if self.kind == SEVERAL_CLASSES:
             separator = options.label_separator
@@ -739,7 +753,9 @@ class _CustomReader:
             regression=self.kind == SCORES,
             separator=separator,
             file_format=options.file_format,
-            skip_bad_rows=skip_bad_rows,
+            skip_bad_rows=options.skip_bad_rows,
+            delimiter=options.delimiter,
+            label_columns=label_columns,
             id_column=id_column,
             # Predictions have a line for every row.
             keep_unusable=name == "test",

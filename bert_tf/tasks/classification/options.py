@@ -7,6 +7,7 @@ from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, option
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import DistillationOptions, FineTuningOptions, HeadDropoutOptions
+from bert_tf.tasks.options import delimiter_option
 from data_gen.labelled import glue
 from data_gen.labelled.tables import FORMATS
 
@@ -42,7 +43,7 @@ class ClassificationOptions(
     )
     train_file: str | None = option(
         None,
-        "Training file (.tsv, .csv or .jsonl).",
+        f"Training file ({', '.join(FORMATS[1:])}; compressed or not).",
         path=FILE,
         common=True,
         affects_result=False,
@@ -78,6 +79,7 @@ class ClassificationOptions(
         choices=FORMATS,
         only_with=_HAS_COLUMNS,
     )
+    delimiter: str | None = delimiter_option(_HAS_COLUMNS)
     text_a_column: str | None = option(
         None,
         "Column or key of the text; a number, from 0, for a file without a header.",
@@ -92,6 +94,12 @@ class ClassificationOptions(
     )
     label_column: str | None = option(
         None, "Column of the label.", common=True, only_with=_IS_CUSTOM
+    )
+    label_columns: tuple[str, ...] = option(
+        (),
+        "A column of 0 and 1 for each label, in place of --label_column: an example may have "
+        "several labels, or none.",
+        only_with=_IS_CUSTOM,
     )
     id_column: str | None = option(
         None,
@@ -189,6 +197,11 @@ class ClassificationOptions(
             raise UserError(
                 "--multi_label and --regression contradict each other: labels are names, or they "
                 "are numbers"
+            )
+        if self.label_columns and (self.label_column or self.regression):
+            raise UserError(
+                "--label_columns stands in place of --label_column and --regression: give one of "
+                "them"
             )
         if self.multi_label and not self.label_separator.strip(" "):
             raise UserError("--label_separator must be given: the text between two labels")

@@ -133,7 +133,9 @@ class ClassificationTask(FineTuningTask):
         else:
             # A regression has no labels to average over.
             num_labels = len(data.labels) or None
-            metrics = scores.score(data.metrics, predictions, labels, num_labels)
+            metrics = scores.score(
+                data.metrics, data.official(predictions), data.official(labels), num_labels
+            )
         # The loss without class weights and teachers can be compared between runs.
         return {**metrics, "loss": self._label_loss().score(answers, labels)["loss"]}
 

@@ -19,7 +19,7 @@ from bert_tf.tasks.multiple_choice.options import (
 )
 from bert_tf.training.examples import Dataset, Datasets, Examples
 from data_gen.labelled import multiple_choice
-from data_gen.labelled.multiple_choice import ChoiceQuestions
+from data_gen.labelled.multiple_choice import NUMBERED, ChoiceQuestions
 from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
@@ -118,8 +118,11 @@ def read_data(options: MultipleChoiceOptions, checkpoint: Checkpoint) -> Dataset
     checkpoint.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
     notes: list[str] = []
     splits: dict[str, Dataset] = {}
+    # The training file, which is read first, may show where labels are counted from.
+    shared: dict[str, str] = {}
     sources = options.read_sets(
-        options.split_files(_FILES.get(options.task_name)), functools.partial(_read_split, options)
+        options.split_files(_FILES.get(options.task_name)),
+        functools.partial(_read_split, options, shared),
     )
     for name, questions in sources.items():
         split = _encode_split(questions, options, checkpoint.tokenizer)
@@ -178,18 +181,20 @@ def _encode_split(
     return Dataset(questions, examples, truncated=features.truncated, classes=classes)
 
 
-def _read_split(options: MultipleChoiceOptions, name: str, flag: str, path: str) -> ChoiceQuestions:
-    """Reads the questions of a file; a test file may be without labels."""
+def _read_split(
+    options: MultipleChoiceOptions, shared: dict[str, str], name: str, flag: str, path: str
+) -> ChoiceQuestions:
+    """Reads the questions of a file; a test file may be without labels.
+
+    Args:
+      shared: gets "label_kind" of the first file whose labels are numbers, for the other files.
+    """
     needs_labels = flag != "test_file"
-    # A test file of the original has no labels; its rows must all be predicted, so that none is
-    # skipped.
-    label_column = None
-    skip_bad_rows = None
-    if needs_labels:
-        label_column = options.label_column
-        skip_bad_rows = options.skip_bad_rows
+    # A test file of the original has no labels.
+    label_column = options.label_column if needs_labels else None
+    skip_bad_rows = options.skip_bad_rows
     if options.task_name == CUSTOM:
-        return multiple_choice.read_custom(
+        questions = multiple_choice.read_custom(
             path,
             flag,
             choices_columns=options.choices_columns,
@@ -197,10 +202,14 @@ def _read_split(options: MultipleChoiceOptions, name: str, flag: str, path: str)
             context_column=options.context_column,
             label_column=label_column,
             id_column=options.id_column,
-            label_kind=options.label_kind,
+            label_kind=shared.get("label_kind", options.label_kind),
             file_format=options.file_format,
+            delimiter=options.delimiter,
             skip_bad_rows=skip_bad_rows,
         )
+        if questions.labels is not None and questions.label_kind in NUMBERED:
+            shared["label_kind"] = questions.label_kind
+        return questions
     if options.task_name == HELLASWAG:
         return multiple_choice.read_hellaswag(path, flag, needs_labels, skip_bad_rows)
     # CODAH is distributed as TSV, and converted to SWAG's columns.

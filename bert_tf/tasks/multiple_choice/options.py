@@ -6,7 +6,7 @@ from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, option
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import FineTuningOptions, HeadDropoutOptions
-from bert_tf.tasks.options import DataFileOptions
+from bert_tf.tasks.options import DataFileOptions, delimiter_option
 from data_gen.labelled.multiple_choice import LABEL_KINDS
 from data_gen.labelled.tables import FORMATS
 
@@ -46,6 +46,7 @@ class MultipleChoiceOptions(
         choices=FORMATS,
         only_with=_IS_CUSTOM,
     )
+    delimiter: str | None = delimiter_option(_IS_CUSTOM)
     choices_columns: tuple[str, ...] = option(
         (),
         "Columns or keys of the choices, or the key of a list of them in JSON lines.",

@@ -134,7 +134,9 @@ class SquadOptions(SquadConfig, DistillationOptions, FineTuningOptions):
     # The alias is the name of this flag in all other scripts.
     skip_bad_answers: bool = option(
         False,
-        "Skip training questions whose answer is not in the context, instead of refusing the file.",
+        "Skip training questions whose answer is not in the context, at most a tenth of all or as "
+        "many as the number given, and list them in left_out.jsonl, instead of refusing the file.",
+        counts=True,
         aliases=("skip_bad_rows",),
     )
     verbose_logging: bool = option(
@@ -190,7 +192,10 @@ class SquadOptions(SquadConfig, DistillationOptions, FineTuningOptions):
         if self.official_scores and importlib.util.find_spec("official") is None:
             raise needs_package("--official_scores", "official")
         if self.do_predict and not (self.predict_file or self.dev_fraction):
-            raise UserError("--do_predict needs --predict_file")
+            raise UserError(
+                "--do_predict needs --predict_file, or --dev_fraction to hold out a part of "
+                "--train_file"
+            )
         if self.ensemble:
             self._check_ensemble()
 

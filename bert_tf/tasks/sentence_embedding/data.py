@@ -200,9 +200,6 @@ def _read_pairs(
     task = options.evaluated_task
     if split == "train":
         task = options.task_name
-    skip_bad_rows = options.skip_bad_rows
-    if split == "test":
-        skip_bad_rows = None
     if path:
         files.check_readable(path, flag)
     if task == STS_B:
@@ -210,11 +207,13 @@ def _read_pairs(
         # set.
         if flag == "eval_files":
             split = "dev"
-        return sentence_pairs.read_sts_b(options.data_dir or "", split, path or None, skip_bad_rows)
+        return sentence_pairs.read_sts_b(
+            options.data_dir or "", split, path or None, options.skip_bad_rows
+        )
     # SQuAD files have no columns.
     if task == SQUAD:
         return sentence_pairs.read_questions(path, flag)
-    return _read_columns(options, task, split, flag, path, skip_bad_rows)
+    return _read_columns(options, task, split, flag, path)
 
 
 def _read_columns(
@@ -223,36 +222,32 @@ def _read_columns(
     split: str,
     flag: str,
     path: str,
-    skip_bad_rows: bool | None,
 ) -> SentencePairs:
     """Reads a file of columns or, for texts alone, of one text per line."""
+    reading = {
+        "file_format": options.file_format,
+        "skip_bad_rows": options.skip_bad_rows,
+        "delimiter": options.delimiter,
+    }
     text_a = (options.text_a_column or "sentence1", "text_a_column")
     if task == TEXT:
         column = None
         # The file has one text per line unless a column is given.
         if options.text_a_column:
             column = text_a
-        return sentence_pairs.read_texts(path, flag, column, options.file_format, skip_bad_rows)
+        return sentence_pairs.read_texts(path, flag, column, **reading)
     columns = [text_a, (options.text_b_column, "text_b_column")]
     label = (options.label_column or LABEL_COLUMNS.get(task), "label_column")
     if task == NLI:
         columns.append(label)
-        return sentence_pairs.read_nli(path, flag, columns, options.file_format, skip_bad_rows)
+        return sentence_pairs.read_nli(path, flag, columns, **reading)
     if task == PAIRS:
         columns += [(name, "negative_columns") for name in options.negative_columns]
         label = None
     elif split == "test" and options.label_column is None:
         # Cosines of pairs without scores can be predicted, too.
         label = None
-    return sentence_pairs.read_columns(
-        path,
-        flag,
-        columns,
-        label,
-        options.highest_score,
-        options.file_format,
-        skip_bad_rows,
-    )
+    return sentence_pairs.read_columns(path, flag, columns, label, options.highest_score, **reading)
 
 
 def _read_retrieval(

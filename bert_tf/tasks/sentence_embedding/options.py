@@ -7,7 +7,7 @@ from bert_common.options import DIRECTORY, FILE, option
 from bert_tf.evaluation.retrieval import RANKING_METRICS
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import FineTuningOptions
-from bert_tf.tasks.options import DataFileOptions
+from bert_tf.tasks.options import DataFileOptions, delimiter_option
 from data_gen.labelled.tables import FORMATS
 from modeling.config import POOLINGS
 
@@ -65,6 +65,7 @@ class SentenceEmbeddingOptions(DataFileOptions, DevelopmentSetOptions, FineTunin
     file_format: str = option(
         "auto", "Format of your own files. auto: by their extensions.", choices=FORMATS
     )
+    delimiter: str | None = delimiter_option()
     text_a_column: str | None = option(
         None,
         "Column of the anchor, of a premise, or of texts alone; a number, from 0, for a file "
@@ -189,8 +190,8 @@ class SentenceEmbeddingOptions(DataFileOptions, DevelopmentSetOptions, FineTunin
                 raise UserError(f"--do_train with --task_name={self.task_name} needs {sources}")
         if self.do_eval and not self.metric_names():
             raise UserError(
-                "--do_eval needs --dev_file, or --queries_file, --documents_file and "
-                "--relevance_file"
+                "--do_eval needs --dev_file, --dev_fraction, or --queries_file, --documents_file "
+                "and --relevance_file"
             )
         if self.do_predict and not self.test_file:
             raise UserError("--do_predict needs --test_file: the pairs whose cosines are predicted")

@@ -123,10 +123,6 @@ def _read_file(
     options: TokenClassificationOptions, name: str, flag: str, path: str
 ) -> TaggedSentences:
     """Reads the sentences of a file; a test file may be without tags."""
-    # Every sentence of a test file must be predicted, so that none is skipped.
-    skip_bad_rows = options.skip_bad_rows
-    if name == "test":
-        skip_bad_rows = None
     return read_tagged_file(
         path,
         flag,
@@ -136,7 +132,7 @@ def _read_file(
         label_names=options.label_names,
         needs_tags=name != "test",
         tag_scheme=options.tag_scheme,
-        skip_bad_rows=skip_bad_rows,
+        skip_bad_rows=options.skip_bad_rows,
     )
 
 

@@ -96,6 +96,7 @@ def test_a_part_of_the_training_file_is_evaluated_on(tmp_path, task):
     found = make(tmp_path, task, skip_bad_rows=True)
     assert (len(found.data.train.source), len(found.data.dev["dev"].source)) == (32, 8)
     assert sum("1 of 41 rows are left out: line" in note for note in found.notes) == 1
+    assert len(found.left_out) == 1 and found.left_out[0]["file"] == str(path)
     with pytest.raises(
         UserError, match="--dev_fraction=0.2 and --dev_file are two development sets"
     ):

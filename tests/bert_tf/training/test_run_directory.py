@@ -20,7 +20,7 @@ def names(directory) -> list[str]:
 
 def test_the_description_of_a_run(tmp_path):
     vocabulary = tmp_path / "words.txt"
-    vocabulary.write_text("[PAD]\n[UNK]\n")
+    vocabulary.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
     flags = {"learning_rate": 1e-4, "seed": 1, "input_file": "a"}
     run_directory.write_description(str(tmp_path), "run.py", flags, TINY, str(vocabulary), False)
     assert names(tmp_path) == [

@@ -51,7 +51,7 @@ FILES = {
         {
             3: "the text is empty",
             4: "2 columns expected",
-            5: "byte 4 of the line (0xe9) is not UTF-8",
+            5: "the byte 0xe9 is not UTF-8",
             8: "the label is empty",
         },
         ["good day", "two\nlines"],

@@ -128,10 +128,10 @@ def _flip(data: bytearray, position: int) -> bytearray:
         (lambda data: b"", "is empty"),
         (lambda data: data[:5], "ends inside record 1"),
         (lambda data: data[:500], "ends inside record 1"),
-        (lambda data: gzip.compress(data)[:300], r"damaged or cut off \(gzip\)"),
+        (lambda data: gzip.compress(data)[:300], "damaged or cut off"),
         (lambda data: b"just some text, long enough", "not a TFRecord"),
         (lambda data: _flip(data, 100), "record 1 is damaged"),
-        (lambda data: b"\x1f\x8b\x08 no gzip at all", r"damaged or cut off \(gzip\)"),
+        (lambda data: b"\x1f\x8b\x08 no gzip at all", "damaged or cut off"),
     ],
 )
 def test_names_what_is_broken(original, tmp_path, change, message):

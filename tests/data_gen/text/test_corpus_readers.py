@@ -269,3 +269,19 @@ def test_every_format_gives_the_same_documents(tmp_path_factory, documents):
     for name in ("text", "json", "wiki"):
         found = _read(folder / name, document_separator="blank_line", hard_wrapped="false")
         assert found == documents, name
+
+
+def test_a_column_of_a_parquet_file(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "corpus.parquet"
+    texts = ["One line.\nAnother.", None, "  ", "A\0 last one."]
+    parquet.write_table(pyarrow.table({"body": texts, "n": [1, 2, 3, 4]}), path)
+    notes = ReadingNotes()
+    documents = _read(path, notes, text_field="body")
+    assert documents == [["One line.", "Another."], ["A last one."]]
+    assert notes.layouts == {"Parquet": 1}
+    with pytest.raises(UserError, match="no column 'text', only body, n: --text_column"):
+        _read(path)
+    with pytest.raises(UserError, match="row 1: column 'n' holds a int"):
+        _read(path, text_field="n")

@@ -107,3 +107,21 @@ def test_unknown_keys_are_mentioned_once(tmp_path):
 )
 def test_a_vocabulary_shows_its_casing(words, entry):
     assert Vocabulary([*SPECIAL_TOKENS, *words]).upper_case_entry == entry
+
+
+def test_the_self_check_names_the_sentence(tmp_path, monkeypatch):
+    pytest.importorskip("tokenizers")
+    from bert_tf.extras.tokenizer_check import check_tokenizer
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    tokens = golden.vocabulary()
+    values = golden.tokenizer_file(tokens, {"lowercase": True}, [])
+    golden.write(str(tmp_path), {"tokenizer.json": values})
+    tokenizer = Tokenizer(Vocabulary(tokens))
+    check_tokenizer(str(tmp_path), tokenizer)
+    assert list((tmp_path / "cache" / "bert-tf").iterdir())
+    # Without "##e" another tokenizer would find no pieces for many words.
+    del values["model"]["vocab"]["##e"]
+    golden.write(str(tmp_path), {"tokenizer.json": values})
+    with pytest.raises(UserError, match="tokenizer.json: 'Schön, daß"):
+        check_tokenizer(str(tmp_path), tokenizer)

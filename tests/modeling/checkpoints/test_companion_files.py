@@ -175,3 +175,17 @@ def test_a_fingerprint_outlives_its_vocabulary(tiny, tmp_path, output_format):
     assert_refused(
         lambda: open_checkpoint(str(bare), vocab_file=other), "give the one that belongs to it"
     )
+
+
+def test_words_in_unused_entries_that_no_text_can_have_are_named():
+    from data_gen.tokenization.vocabulary import Vocabulary
+    from modeling.checkpoints.companion_files import _unmatched_tokens
+
+    unused = [f"[unused{number}]" for number in range(5)]
+    words = ["anfield", "SARS", "covid-19", "naïve", "new york"]
+    expected = Vocabulary([*SPECIAL_TOKENS, *unused, "a"])
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, *words, "a"])
+    warning = _unmatched_tokens(vocabulary, expected, True)
+    assert warning.endswith(": 'SARS', 'covid-19', 'naïve', 'new york'")
+    assert _unmatched_tokens(vocabulary, expected, False).endswith(": 'covid-19', 'new york'")
+    assert _unmatched_tokens(expected, expected, True) == ""

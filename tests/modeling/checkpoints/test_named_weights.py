@@ -168,7 +168,7 @@ def test_names_that_are_not_there_have_a_suggestion(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     refused(
         HUB_NAME,
-        "needs the package huggingface_hub: pip install 'bert-tf[hub]', in a clone pip install '.[hub]'",
+        "needs the package huggingface_hub: pip install '.[hub]'",
     )
 
 
