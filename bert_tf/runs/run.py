@@ -61,13 +61,8 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     fitting = options.fit_devices(devices.strategy.num_replicas_in_sync)
     if fitting is not options:
         options = fitting
-        combinations = options.combinations()
         task = make_task(options)
-    tasks = [task]
-    if options.sweep:
-        tasks = [task.with_options(combination) for combination in combinations]
-    for member in tasks:
-        member.check_devices(devices)
+    tasks = _members(task, options, devices)
 
     def log(line: str) -> None:
         # The chief prints and writes for all processes of a cluster.
@@ -95,6 +90,16 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
 
         return sweep.select(make_task, task, tasks, devices, log, run_once)
     return None
+
+
+def _members(task: Task, options: TrainingOptions, devices: Devices) -> list[Task]:
+    """Returns the tasks of a sweep, or the only one, each checked against the devices."""
+    tasks = [task]
+    if options.sweep:
+        tasks = [task.with_options(combination) for combination in options.combinations()]
+    for member in tasks:
+        member.check_devices(devices)
+    return tasks
 
 
 @contextlib.contextmanager
