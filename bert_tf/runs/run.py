@@ -62,6 +62,7 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     if fitting is not options:
         options = fitting
         task = make_task(options)
+        task.input_facts = facts
     tasks = _members(task, options, devices)
 
     def log(line: str) -> None:
