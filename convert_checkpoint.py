@@ -6,8 +6,8 @@
   python convert_checkpoint.py --input=hf_directory --output=bert --output_format=native
 
 The input is a directory, a prefix or a .safetensors file of any of these formats. The output is
-read back and compared bit for bit before it appears. The optimizer's state and the step are not
-converted.
+read back and compared bit for bit before it appears. The optimizer's state and the step are
+converted with --optimizer_state only, between native and original.
 """
 
 from bert_common import cli

@@ -30,7 +30,7 @@ A batch goes through `encoder` → a head:
     fine_tuning.py           classes of sequences and of tokens, answers, choices
     sentence_embedding.py    vectors of texts that are compared
     losses.py                cross-entropy, accuracy and sums over examples; distillation
-    optimizer.py             learning rates; AdamW for `fit`
+    optimizer.py             learning rates; AdamW and LAMB for `fit`
     costs.py                 arithmetic and memory of a model
     checkpoints/             weights in files of every format
     preprocessing/           strings to ids, also in a graph
@@ -52,7 +52,24 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
+# Names in KerasHub and in Hugging Face's library → ours.
+_OTHER_NAMES = {
+    "BertBackbone": "BertEncoder",
+    "BertModel": "BertEncoder",
+    "BertClassifier": "BertForClassification",
+    "BertTextClassifier": "BertForClassification",
+    "BertForSequenceClassification": "BertForClassification",
+    "BertForMaskedLM": "BertForPreTraining",
+    "BertMaskedLM": "BertForPreTraining",
+    "BertTokenizer": "Tokenizer",
+    "BertTextClassifierPreprocessor": "BertPreprocessor",
+}
+
+
 def __getattr__(name: str):
+    # An AttributeError would lose its words in `from modeling import ...`.
+    if name in _OTHER_NAMES:
+        raise ImportError(f"modeling has no {name}: it is {_OTHER_NAMES[name]} here")
     try:
         return _imported(name)
     except ModuleNotFoundError as error:

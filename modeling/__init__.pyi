@@ -11,6 +11,7 @@ from .fine_tuning import BertForTokenClassification as BertForTokenClassificatio
 from .losses import Accuracy as Accuracy
 from .losses import CrossEntropy as CrossEntropy
 from .optimizer import BertAdamW as BertAdamW
+from .optimizer import BertLamb as BertLamb
 from .optimizer import WarmupDecay as WarmupDecay
 from .optimizer import WarmupLinearDecay as WarmupLinearDecay
 from .preprocessing import Tokenizer as Tokenizer

@@ -26,7 +26,7 @@ from modeling.layers import (
     truncated_normal,
 )
 from modeling.recompute import recomputed
-from modeling.saving import Checkpointed, Configured, register
+from modeling.saving import Checkpointed, Configured, check_config, register
 
 _DROPOUT_SITE = 0
 
@@ -233,6 +233,22 @@ _LORA_LAYERS = {
 
 
 @register
+class WithMask(keras.layers.Layer):
+    """Returns the first of two inputs with the second, int [B, S], attached as Keras' mask."""
+
+    def __init__(self, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        self.supports_masking = True
+
+    def call(self, inputs):
+        return inputs[0]
+
+    def compute_mask(self, inputs, previous_mask=None):
+        # Keras attaches the result to the output.
+        return ops.cast(inputs[1], "bool")
+
+
+@register
 class BertEncoder(Checkpointed, keras.layers.Layer):
     """The part of the model that every task shares. Its weights exist as soon as it is made.
 
@@ -291,6 +307,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
                 f"the dtype policy {policy.name!r} keeps the weights in {policy.variable_dtype}: "
                 "use 'float32', 'mixed_bfloat16' or 'mixed_float16', which keep them in float32"
             )
+        check_config(type(self), config)
         check_model(config)
         self.config = config
         self.seed = seed
@@ -309,6 +326,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         self.pooler = dense(
             config, config.hidden_size, seed, "bert/pooler/dense", name="pooler", dtype=policy
         )
+        self._with_mask = WithMask(name="with_mask", dtype=policy)
         self.build()
         if lora is not None:
             self.enable_lora(**lora)
@@ -324,7 +342,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
                 layer.build((None, None, self.config.hidden_size))
 
     def __call__(self, *args, **kwargs):
-        """Calls the layer; the inputs may also have Hugging Face's or the Model Garden's names."""
+        """Calls the layer; inputs given by name may have the names of other libraries."""
         return super().__call__(*args, **_with_our_names(kwargs))
 
     def call(
@@ -338,14 +356,16 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         dropout: DropoutStream | None = None,
         training: bool | None = None,
         return_attention_probabilities: bool = False,
+        mark_padding: bool = True,
     ) -> dict:
         """Encodes a batch.
 
         Args:
           input_ids: int [B, S]; or a dict of the tensors by the names of these arguments, or by
-            those of Hugging Face (`attention_mask`, `token_type_ids`) or the Model Garden
-            (`input_word_ids`, `input_type_ids`), other keys are ignored; or a list of `input_ids`
-            and, optionally, `input_mask` and `segment_ids`.
+            those of Hugging Face (`attention_mask`, `token_type_ids`), the Model Garden
+            (`input_word_ids`, `input_type_ids`) or KerasHub (`token_ids`, `padding_mask`), other
+            keys are ignored unless they look like inputs; or a list of `input_ids` and, optionally,
+            `input_mask` and `segment_ids`.
           input_mask: [B, S], 1 for tokens and 0 for padding; None means no padding.
           segment_ids: int [B, S], 0 for the first segment and 1 for the second; None means 0.
           position_ids: int [B, S]; None means 0...S-1. Packed sequences start again at 0.
@@ -354,6 +374,8 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
           dropout: the stream of a step of our own training loop; `training` is then ignored.
           training: whether to drop by `keras.random`.
           return_attention_probabilities: see below.
+          mark_padding: whether the outputs of layers carry `input_mask` as Keras' mask, by which
+            layers such as `GlobalAveragePooling1D` leave padding out.
 
         Returns:
           "embedding_output", "encoder_layer_0" ... "encoder_layer_{L-1}" and "sequence_output" (the
@@ -406,6 +428,11 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
             summary = at_last_token(x, inputs.get("input_mask"), inputs.get("sequence_ids"))
         else:
             summary = x[:, 0]
+        # After all layers, which need no mask of Keras' and would warn about it.
+        input_mask = inputs.get("input_mask")
+        if mark_padding and input_mask is not None:
+            for name, value in outputs.items():
+                outputs[name] = self._with_mask([value, input_mask])
         outputs["pooled_output"] = self.pool(summary)  # [B, H]
         if return_attention_probabilities:
             outputs["attention_probabilities"] = tuple(attentions)
@@ -491,13 +518,19 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
 
 # Inputs of the encoder: keys of a dict, and the order of a list.
 INPUTS = ("input_ids", "input_mask", "segment_ids", "position_ids", "sequence_ids")
-# Names of inputs in Hugging Face's library and in the Model Garden → ours.
+# Names of inputs in Hugging Face's library, the Model Garden and KerasHub → ours.
 _OTHER_NAMES = {
     "attention_mask": "input_mask",
     "token_type_ids": "segment_ids",
     "input_word_ids": "input_ids",
     "input_type_ids": "segment_ids",
+    "token_ids": "input_ids",
+    "padding_mask": "input_mask",
 }
+# Parts of the names of inputs. A key with one of them that is neither an input nor a label is an
+# input under a name that is not known here, and ignoring it would change the outputs.
+_INPUT_PARTS = ("mask", "ids", "type")
+_LABELS = ("label_ids", "masked_lm_", "text_ids")
 
 
 def encoder_inputs(features, **arguments) -> dict:
@@ -508,7 +541,7 @@ def encoder_inputs(features, **arguments) -> dict:
       arguments: the other inputs of it; those that are not None replace values of a list or dict.
 
     Raises:
-      UserError: there are no input ids.
+      UserError: there are no input ids, they are strings, or a key looks like an input but is none.
     """
     if isinstance(features, Mapping):
         features = _with_our_names(features)
@@ -524,6 +557,11 @@ def encoder_inputs(features, **arguments) -> dict:
             value = features.get(name)
         if value is None:
             continue
+        if "str" in str(getattr(value, "dtype", type(value))) or isinstance(value, str):
+            raise UserError(
+                f'"{name}" are strings: BertPreprocessor turns strings into ids, docs/keras.md '
+                "has a program"
+            )
         # A `keras.Input` without a dtype makes ids floats. The mask may stay a float.
         if name != "input_mask" and "float" in keras.backend.standardize_dtype(value.dtype):
             value = ops.cast(value, "int32")
@@ -537,7 +575,21 @@ def encoder_inputs(features, **arguments) -> dict:
 
 
 def _with_our_names(features: Mapping) -> dict:
-    return {_OTHER_NAMES.get(key, key): value for key, value in features.items()}
+    """Returns the features by our names.
+
+    Raises `UserError` for an unknown key that looks like an input.
+    """
+    named = {}
+    for key, value in features.items():
+        name = _OTHER_NAMES.get(key, key)
+        is_known = name in INPUTS or str(name).startswith(_LABELS)
+        if not is_known and any(part in str(name) for part in _INPUT_PARTS):
+            raise UserError(
+                f'"{name}" is no input: {", ".join(INPUTS)} are, also under the names '
+                f"{', '.join(_OTHER_NAMES)}; leave it out if it is no input"
+            )
+        named[name] = value
+    return named
 
 
 def freeze_layers(model, count: int) -> None:

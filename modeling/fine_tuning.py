@@ -14,8 +14,10 @@ import dataclasses
 from collections.abc import Mapping
 
 import keras
+import numpy as np
 from keras import ops
 
+from bert_common.errors import UserError
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import DropoutStream
 from modeling.encoder import encoder_inputs
@@ -36,12 +38,13 @@ class BertWithHead(BertTaskModel):
     def __init__(
         self,
         config: BertConfig,
-        classes: int,
+        classes: int | None = None,
         *,
         seed: int = 0,
         head_dropout: float = HEAD_DROPOUT,
         **kwargs,
     ):
+        classes = _required_classes(classes, kwargs)
         super().__init__(config, seed=seed, **kwargs)
         self.classes = classes
         self.head_dropout = head_dropout
@@ -49,6 +52,38 @@ class BertWithHead(BertTaskModel):
         # The attribute is part of the weights' names in `.keras` files.
         setattr(self, self._head.key, head)
         self.build()
+
+    def _check_labels(self, labels) -> None:
+        # Only numbers in memory are seen here, and only the default loss has classes for certain.
+        labels = labels if isinstance(labels, np.ndarray) else None
+        if labels is None or labels.dtype.kind not in "iu" or not labels.size:
+            return
+        if type(self.head_losses[0]) is not HeadLoss or self.classes < 2:
+            return
+        # Labels of tokens are negative where there is none.
+        lowest = 0 if self._reads == "pooled_output" else labels.min()
+        if labels.shape[-1:] == (self.classes,) and labels.ndim > 1:
+            # One-hot labels, for a loss of the user's.
+            return
+        if labels.max() >= self.classes or labels.min() < lowest:
+            wrong = labels.max() if labels.max() >= self.classes else labels.min()
+            raise UserError(
+                f"a label is {wrong}, but the model has {self.classes} classes, 0 to "
+                f"{self.classes - 1}"
+            )
+
+
+def _required_classes(classes: int | None, arguments: Mapping) -> int:
+    """Returns the number of classes.
+
+    Raises `UserError` if it is missing, or given under the name of another library.
+    """
+    for name in ("num_classes", "num_labels"):
+        if name in arguments:
+            raise UserError(f"{name}={arguments[name]}: the argument is classes here")
+    if classes is None:
+        raise UserError("classes, the number of classes, must be given")
+    return classes
 
 
 def loss_weights(features: dict):
@@ -175,8 +210,9 @@ class BertForClassification(BertWithHead):
     _heads = {"classification": "classifier"}
     classifier: ClassificationHead
 
-    def __init__(self, config: BertConfig, classes: int, **kwargs):
+    def __init__(self, config: BertConfig, classes: int | None = None, **kwargs):
         super().__init__(config, classes, **kwargs)
+        classes = self.classes
         # One output is a score, as for STS-B, like in Hugging Face's models.
         if classes == 1:
             self.head_losses = (REGRESSION_LOSS,)

@@ -1,10 +1,11 @@
-"""Learning-rate schedules of every training, and AdamW for Keras' `fit` (paper, section A.3).
+"""Learning-rate schedules of every training, and AdamW and LAMB for Keras' `fit`.
 
-Our own training loop has the original's optimizer, in `bert_tf/training/optimizer.py`, which has no
-bias correction.
+Our own training loop has its optimizers in `bert_tf/training/optimizer.py`; the original's AdamW
+has no bias correction (paper, section A.2).
 """
 
 import math
+import re
 from collections.abc import Sequence
 
 import keras
@@ -68,6 +69,79 @@ class BertAdamW(keras.optimizers.AdamW):
 
     def get_config(self) -> dict:
         return {**super().get_config(), "exclude_from_weight_decay": list(self.not_decayed)}
+
+
+@register
+class BertLamb(keras.optimizers.Lamb):
+    """LAMB as MLPerf's BERT has it (arXiv 1904.00962), for large batches.
+
+    `keras.optimizers.Lamb` differs: it scales the updates of biases and LayerNorm by their trust
+    ratio too, and its weight decay is not part of the update that the ratio scales.
+
+    Args:
+      learning_rate: a number or a schedule; the length of an update, as a share of that of the
+        weight.
+      weight_decay: decay of the variables that are not excluded.
+      exclude_from_weight_decay: regular expressions, searched for in the names of variables, which
+        have neither decay nor trust ratio.
+      kwargs: other arguments of `keras.optimizers.Lamb`.
+
+    Examples:
+        BertLamb(WarmupDecay(9.6e-4, steps=3680), weight_decay=0.1)
+    """
+
+    def __init__(
+        self,
+        learning_rate=1e-3,
+        weight_decay: float = 0.01,
+        epsilon: float = 1e-6,
+        global_clipnorm: float | None = 1.0,
+        exclude_from_weight_decay: Sequence[str] = NOT_DECAYED,
+        name: str = "bert_lamb",
+        **kwargs,
+    ):
+        # Keras' own decay would come before the update.
+        super().__init__(
+            learning_rate=learning_rate,
+            weight_decay=None,
+            epsilon=epsilon,
+            global_clipnorm=global_clipnorm,
+            name=name,
+            **kwargs,
+        )
+        self.decay_rate = weight_decay
+        self.not_decayed = tuple(exclude_from_weight_decay)
+
+    def update_step(self, gradient, variable, learning_rate):
+        dtype = variable.dtype
+        gradient = ops.cast(gradient, dtype)
+        step = ops.cast(self.iterations + 1, dtype)
+        index = self._get_variable_index(variable)
+        m = self._momentums[index]
+        v = self._velocities[index]
+        self.assign_add(m, (gradient - m) * (1 - self.beta_1))
+        self.assign_add(v, (ops.square(gradient) - v) * (1 - self.beta_2))
+        # In float32 the difference of 1 and 0.999 has four exact digits only; expm1 has them all.
+        m_scale = -1.0 / ops.expm1(step * math.log(self.beta_1))
+        v_scale = -1.0 / ops.expm1(step * math.log(self.beta_2))
+        update = m * m_scale / (ops.sqrt(v * v_scale) + self.epsilon)
+        rate = ops.cast(learning_rate, dtype)
+        if not any(re.search(pattern, variable.name) for pattern in self.not_decayed):
+            update += self.decay_rate * variable
+            weight_norm = ops.norm(ops.reshape(variable, [-1]))
+            update_norm = ops.norm(ops.reshape(update, [-1]))
+            has_ratio = ops.logical_and(weight_norm > 0, update_norm > 0)
+            # The division must be safe on the branch that is not taken, too.
+            divisor = ops.where(has_ratio, update_norm, 1.0)
+            rate *= ops.where(has_ratio, weight_norm / divisor, 1.0)
+        self.assign_sub(variable, rate * update)
+
+    def get_config(self) -> dict:
+        return {
+            **super().get_config(),
+            "weight_decay": self.decay_rate,
+            "exclude_from_weight_decay": list(self.not_decayed),
+        }
 
 
 @register

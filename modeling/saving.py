@@ -30,6 +30,18 @@ def needs_tensorflow(feature: str) -> None:
         )
 
 
+def check_config(model_class: type, config: object) -> None:
+    """Raises `UserError` unless a constructor's first argument is a `BertConfig`."""
+    if isinstance(config, BertConfig):
+        return
+    name = model_class.__name__
+    raise UserError(
+        f"{name}(config): a BertConfig is expected, found {type(config).__name__}: "
+        f"{name}.from_checkpoint(path) reads configuration and weights, "
+        "BertConfig.from_file(path) a configuration"
+    )
+
+
 class WithArguments:
     """Serialization of Keras objects by the arguments of their constructor.
 
@@ -139,6 +151,17 @@ class Checkpointed(Configured):
         if not missing and list(getattr(model, "heads", ())) == checkpoint.heads:
             model.task = read_task(checkpoint) or {}
         return model
+
+    @classmethod
+    def from_preset(cls, *args, **kwargs):
+        """Raises `UserError`: KerasHub's way to load a model is `from_checkpoint` here."""
+        raise UserError(
+            f"there are no presets: {cls.__name__}.from_checkpoint takes a path, "
+            '"google:uncased_L-12_H-768_A-12" or "hf:OWNER/NAME"'
+        )
+
+    # The way of Hugging Face's library.
+    from_pretrained = from_preset
 
     def save_checkpoint(
         self,

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 
 import keras
+import numpy as np
 from keras import ops
 
 from bert_common.errors import UserError
@@ -17,7 +18,7 @@ from modeling.encoder import BertEncoder, encoder_inputs
 from modeling.layers import add_bias, matmul_transposed, truncated_normal
 from modeling.losses import HeadLoss
 from modeling.optimizer import BertAdamW
-from modeling.saving import Checkpointed, Configured
+from modeling.saving import Checkpointed, Configured, check_config
 
 
 class BertTaskModel(Checkpointed, keras.Model):
@@ -49,6 +50,7 @@ class BertTaskModel(Checkpointed, keras.Model):
         encoder: BertEncoder | None = None,
         **kwargs,
     ):
+        check_config(type(self), config)
         # Kept for `build`, which freezes the heads, too.
         is_trainable = kwargs.pop("trainable", True)
         # Keras must not round ids and labels that come as floats.
@@ -115,7 +117,8 @@ class BertTaskModel(Checkpointed, keras.Model):
           UserError: several sequences are packed in a row, which a BiLSTM would read as one.
         """
         inputs = encoder_inputs(features)
-        outputs = self.encoder(inputs, dropout=dropout, training=training)
+        # Keras would apply masks of logits to the losses, which have weights for that.
+        outputs = self.encoder(inputs, dropout=dropout, training=training, mark_padding=False)
         if self.bilstm is None:
             return outputs
         if "sequence_ids" in inputs:
@@ -161,6 +164,33 @@ class BertTaskModel(Checkpointed, keras.Model):
         arguments = {**defaults, **kwargs}
         super().compile(optimizer, metrics=metrics, weighted_metrics=weighted_metrics, **arguments)
 
+    def fit(self, x=None, y=None, *args, **kwargs):
+        """Trains the model as `keras.Model.fit`; `UserError` for strings and impossible labels."""
+        _refuse_strings(x)
+        self._check_labels(y)
+        return super().fit(x, y, *args, **kwargs)
+
+    def evaluate(self, x=None, y=None, *args, **kwargs):
+        """Evaluates the model as `keras.Model.evaluate`; the same refusals as `fit`."""
+        _refuse_strings(x)
+        self._check_labels(y)
+        return super().evaluate(x, y, *args, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        """Computes the outputs as `keras.Model.predict`; `UserError` for strings."""
+        _refuse_strings(x)
+        return super().predict(x, *args, **kwargs)
+
+    def _check_labels(self, labels) -> None:
+        """Raises `UserError` for labels that no class has, where they can be seen."""
+
+    def quantize(self, *args, **kwargs):
+        """Raises `UserError`: Keras would quantize no layer of these models."""
+        raise UserError(
+            "quantize: Keras quantizes none of these layers: export_model.py --quantize=int8 makes "
+            "models of 8 bits"
+        )
+
     def compile_from_config(self, config: dict) -> None:
         """Compiles the model as it was saved; called by `keras.models.load_model`."""
         self.compile(**keras.saving.deserialize_keras_object(config))
@@ -177,6 +207,21 @@ class BertTaskModel(Checkpointed, keras.Model):
     def from_config(cls, config: dict):
         encoder = keras.saving.deserialize_keras_object(config["encoder"])
         return super().from_config({**config, "encoder": encoder})
+
+
+def _refuse_strings(x) -> None:
+    """Raises `UserError` if the inputs of `fit` are strings."""
+    first = x
+    while isinstance(first, (list, tuple)) and len(first):
+        first = first[0]
+    is_text = isinstance(first, (str, bytes))
+    if isinstance(first, np.ndarray):
+        is_text = first.dtype.kind in "OUS"
+    if is_text:
+        raise UserError(
+            "the inputs are strings: BertPreprocessor turns strings into ids, docs/keras.md has a "
+            "program"
+        )
 
 
 class LinearHead(Configured, keras.layers.Layer):

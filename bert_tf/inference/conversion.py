@@ -87,6 +87,7 @@ def run(options: ConvertOptions) -> None:
         options.vocab_file,
         options.do_lower_case,
         texts,
+        options.optimizer_state,
     )
     print(report)
 

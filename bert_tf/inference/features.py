@@ -174,12 +174,6 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
       UserError: a file can't be read, the checkpoint lacks a part, there is no such layer, or
         sequences are longer than the position table.
     """
-    replicas = devices.strategy.num_replicas_in_sync
-    if options.batch_size % replicas:
-        raise UserError(
-            f"--batch_size={options.batch_size} must be a multiple of the number of devices, "
-            f"{replicas}"
-        )
     # Fails before the long work, not after it.
     if not files.is_remote(options.output_file):
         prepare_output_file(options.output_file, "output_file")

@@ -246,13 +246,6 @@ class InMemoryTask(Task):
     def check_devices(self, devices: Devices) -> None:
         super().check_devices(devices)
         self.is_compiled = devices.jit_compile
-        replicas = devices.strategy.num_replicas_in_sync
-        # Every replica must get the same number of examples.
-        if self.options.predict_batch_size % replicas:
-            raise UserError(
-                f"--predict_batch_size={self.options.predict_batch_size} can't be divided by "
-                f"{replicas} replicas: take a multiple of {replicas}"
-            )
         if devices.kind == "TPU" and self.options.tpu_name != "local":
             raise UserError(
                 "fine-tuning reads its examples in this process, which a remote TPU can't reach: "

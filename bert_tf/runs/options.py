@@ -213,9 +213,21 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         sweep=True,
         only_with=("lr_schedule=wsd",),
     )
+    optimizer: str = option(
+        "adamw",
+        "adamw as in the original, or lamb for large batches: its updates are as long as the "
+        "weights they change (arXiv 1904.00962).",
+        choices=("adamw", "lamb"),
+    )
+    optimizer_betas: tuple[float, ...] = option(
+        (0.9, 0.999),
+        "Decay of the optimizer's mean of the gradients, and of their squares.",
+        above=0,
+        below=1,
+    )
     weight_decay: float = option(
         0.01,
-        "Weight decay of AdamW, except for biases and LayerNorm.",
+        "Weight decay, except for biases and LayerNorm.",
         minimum=0,
         sweep=True,
     )
@@ -267,7 +279,9 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
     )
     # The first updates are about three times as large without it, which the warm-up damps.
     optimizer_bias_correction: bool = option(
-        False, "Use Adam's bias correction, which the original lacks."
+        False,
+        "Use Adam's bias correction, which the original lacks, and LAMB always has.",
+        only_with=("optimizer=adamw",),
     )
     gradient_accumulation_steps: int = option(
         1,
@@ -319,6 +333,9 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
                 f"the run, the warm-up alone has a share of {self.warmup_proportion:g} of its "
                 "steps: shorten one of them"
             )
+        if len(self.optimizer_betas) != 2:
+            betas = ",".join(map(str, self.optimizer_betas))
+            raise UserError(f"--optimizer_betas={betas}: two numbers are expected, e.g. 0.9,0.999")
         for name in TRACKERS:
             if name not in self.report_to:
                 continue
@@ -357,6 +374,21 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         if self.max_seq_length <= positions or self.is_chosen("max_seq_length"):
             return self
         return self.replace(max_seq_length=positions)
+
+    def fit_devices(self, replicas: int) -> Self:
+        """Returns the options with default batch sizes that can be divided among the replicas.
+
+        They are raised to the next multiple; sizes that were given stay.
+        """
+        changes = {}
+        for name, parts in (
+            ("train_batch_size", replicas * self.gradient_accumulation_steps),
+            ("eval_batch_size", replicas),
+        ):
+            size = getattr(self, name, 0)
+            if size % parts and not self.is_chosen(name):
+                changes[name] = -(-size // parts) * parts
+        return self.replace(**changes) if changes else self
 
     def relevant(self) -> dict[str, object]:
         """Returns name → value of the options that a result depends on.

@@ -59,12 +59,13 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     _check_evaluations(task, is_sweep=len(combinations) > 1)
     _prepare_directory(options)
     devices = set_up_devices(options, options.paths())
-    tasks = [task]
-    if options.sweep:
-        tasks = [task.with_options(combination) for combination in combinations]
-    # Every combination is checked before the first one trains, which may take hours.
-    for member in tasks:
-        member.check_devices(devices)
+    # Default batch sizes give way to the number of devices, which is known only now.
+    fitting = options.fit_devices(devices.strategy.num_replicas_in_sync)
+    if fitting is not options:
+        options = fitting
+        task = make_task(options)
+        task.input_facts = facts
+    tasks = _members(task, options, devices)
 
     def log(line: str) -> None:
         # The chief prints and writes for all processes of a cluster.
@@ -92,6 +93,17 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
 
         return sweep.select(make_task, task, tasks, devices, log, run_once)
     return None
+
+
+def _members(task: Task, options: TrainingOptions, devices: Devices) -> list[Task]:
+    """Returns the tasks of a sweep, or the only one, each checked against the devices."""
+    # Every combination is checked before the first one trains, which may take hours.
+    tasks = [task]
+    if options.sweep:
+        tasks = [task.with_options(combination) for combination in options.combinations()]
+    for member in tasks:
+        member.check_devices(devices)
+    return tasks
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ from bert_tf.training.consensus import WorkerConsensus
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples
 from bert_tf.training.metrics import MetricsLogger
-from bert_tf.training.optimizer import AdamWeightDecay, Optimizer, layerwise_factors
+from bert_tf.training.optimizer import OPTIMIZERS, Optimizer, layerwise_factors
 from bert_tf.training.phases import Phase, phase_at
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.signals import Interrupted, StopSignal
@@ -411,12 +411,17 @@ class Trainer:
         for name, variable in self._named_variables().items():
             if variable.trainable:
                 trained[name] = variable.value
-        self._optimizer = AdamWeightDecay(
+        arguments: dict[str, object] = {}
+        if options.optimizer == "adamw":
+            # LAMB always has it.
+            arguments["bias_correction"] = options.optimizer_bias_correction
+        self._optimizer = OPTIMIZERS[options.optimizer](
             trained,
             weight_decay_rate=options.weight_decay,
             clip_norm=options.max_grad_norm or None,
-            bias_correction=options.optimizer_bias_correction,
             rate_factors=layerwise_factors(list(trained), options.layerwise_lr_decay),
+            betas=options.optimizer_betas,
+            **arguments,
         )
         # Half a checkpoint of a run that was killed must go before the newest one is looked for.
         if self.devices.is_chief:

@@ -40,6 +40,8 @@ _LEFT_BEHIND = re.compile(
 )
 # Files of a checkpoint that may be incomplete; group 1 is its name.
 _PARTS = re.compile(rf"({CHECKPOINT_NAME}-\d+)({UNFINISHED}|\.data-\d{{5}}-of-\d{{5}})")
+# Beginning of the paths of the optimizer's slots.
+_SLOTS = "optimizer/"
 # Path of the number of the run.
 _RUN = "run"
 # Beginning of the names of directories in which the best weights of a sweep are copied.
@@ -54,8 +56,9 @@ def variables_of(
 ) -> dict[str, tf.Variable]:
     """Returns path → variable of a checkpoint.
 
-    Paths are encoder/..., heads/..., lora/..., optimizer/{m,v}/..., run, step, examples, loss_scale
-    and steps_since_overflow. Slots have the path of the variable they belong to:
+    Paths are encoder/..., heads/..., lora/..., optimizer/{m,v}/... of AdamW or
+    optimizer/{lamb_m,lamb_v}/... of LAMB, run, step, examples, loss_scale and
+    steps_since_overflow. Slots have the path of the variable they belong to:
     `optimizer/m/encoder/pooler/dense/kernel`.
     """
     variables = {
@@ -70,7 +73,7 @@ def variables_of(
     if optimizer is not None:
         for slot, slot_variables in optimizer.slots().items():
             for name, variable in slot_variables.items():
-                variables[f"optimizer/{slot}/{native_path(name)}"] = variable
+                variables[f"{_SLOTS}{slot}/{native_path(name)}"] = variable
     return variables
 
 
@@ -145,7 +148,11 @@ class CheckpointManager:
             shape = bundle.shapes.get(path + SUFFIX)
             expected = tuple(variable.shape)
             if shape is None:
-                raise UserError(f"{prefix}: {path} is missing")
+                problem = f"{prefix}: {path} is missing"
+                others = {key.split("/")[1] for key in bundle.shapes if key.startswith(_SLOTS)}
+                if path.startswith(_SLOTS) and others and path.split("/")[1] not in others:
+                    problem += f": it holds slots of another --optimizer, {min(others)}"
+                raise UserError(problem)
             if shape != expected:
                 raise UserError(
                     f"{prefix}: {path} has the shape {list(shape)}, {list(expected)} is expected"

@@ -74,7 +74,13 @@ def find_cluster(environment: Mapping[str, str], required: bool = False) -> Clus
             config = json.loads(text)
         except ValueError:
             raise _wrong("it is not JSON") from None
-        return _read_tf_config(config)
+        # Services set it without a cluster for a single machine, which TensorFlow takes for one
+        # process.
+        if not isinstance(config, dict) or config.get("cluster"):
+            return _read_tf_config(config)
+        if required:
+            raise _wrong('it has no "cluster"')
+        return None
     cluster = _read_slurm_step(environment)
     if cluster is None and required:
         raise _wrong("it is not set")

@@ -84,8 +84,8 @@ class Prediction:
     Args:
       model: features → dict of float32 outputs, [b, ...] with one row per example or [b, S, ...]
         with one per token.
-      batch_size: examples of a batch on all replicas together. On one CPU without XLA a batch has
-        at most `CPU_TOKENS` tokens, too.
+      batch_size: examples of a batch on all replicas together, raised to the next multiple of
+        their number. On one CPU without XLA a batch has at most `CPU_TOKENS` tokens, too.
       lengths: that batches are padded to, see `examples.padded_lengths`.
       token_outputs: names of the outputs that have one row per token.
       check_stop: called before every batch; may raise to break off.
@@ -126,7 +126,7 @@ class Prediction:
         """
         replicas = self._strategy.num_replicas_in_sync
         # A few examples need not wait for a whole batch. Replicas get equal shares.
-        batch_size = min(self._batch_size, -(-len(examples) // replicas) * replicas)
+        batch_size = -(-min(self._batch_size, len(examples)) // replicas) * replicas
 
         def make_dataset(context: tf.distribute.InputContext) -> tf.data.Dataset:
             return evaluation_dataset(

@@ -45,7 +45,10 @@ _PACKAGES = ("tensorflow", "keras", "numpy")
 _MAX_STARTS = 100
 _GIT_SECONDS = 10.0
 # Flags that decide which variables a run trains: the others are irrelevant without the first.
-_VARIABLES = {
+# Runs of earlier versions lack some of the first, and have these values.
+_EARLIER = {"feature_based": 0, "lora_rank": 0, "optimizer": "adamw"}
+_VARIABLES: dict[str, tuple[str, ...]] = {
+    "optimizer": (),
     "feature_based": ("layers", "combine", "lstm_units", "lstm_layers"),
     "lora_rank": ("lora_alpha", "lora_layers"),
 }
@@ -201,8 +204,7 @@ def check_same_variables(directory: str, flags: Mapping[str, object]) -> None:
     existing_flags = read_flags(directory)
     if latest_checkpoint(directory) is None or not existing_flags:
         return
-    # Runs of earlier versions lack these flags.
-    existing_flags = {**dict.fromkeys(_VARIABLES, 0), **existing_flags}
+    existing_flags = {**_EARLIER, **existing_flags}
     for switch, dependent_flags in _VARIABLES.items():
         names = [switch]
         if flags.get(switch):

@@ -6,7 +6,7 @@ The row has the options beside the best scores.
 import functools
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
@@ -48,6 +48,25 @@ class TensorBoard(Callback):
                 self._values[option.name] = value
         if self._is_training:
             write_session(self._directory, self._values, self._begun)
+            if trainer.step:
+                self._mark_restart(trainer.step)
+
+    def _mark_restart(self, step: int) -> None:
+        """Tells TensorBoard to forget the steps after the checkpoint that a run resumes from.
+
+        They are computed and written again.
+        """
+        from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+
+        start = Event(wall_time=self._begun, step=step + 1)
+        start.session_log.status = SessionLog.START
+        for split in (TRAIN, EVAL):
+            directory = os.path.join(self._directory, split)
+            if files.is_directory(directory):
+                # TensorBoard reads files in the order of their names, which begin with the time in
+                # seconds: this one comes before those that are written from now on.
+                name = f"events.out.tfevents.{int(self._begun)}.!start"
+                _write_events(os.path.join(directory, name), [start])
 
     def _show(self, split: str, step: int, metrics: Mapping[str, float]) -> None:
         with self._writing(split, step):
@@ -116,15 +135,21 @@ def write_session(
         if charts.tag(name) is not None:
             description = "Of the weights that the run ends with."
             messages.append(summary_v2.scalar_pb(f"best/{name}", value, description))
-    # A file of events begins with its version.
-    written_at = time.time()
-    events = [Event(wall_time=written_at, file_version="brain.Event:2")]
+    events = []
     for message in messages:
-        event = Event(wall_time=written_at)
+        event = Event(wall_time=time.time())
         # The message has another class with the same fields.
         event.summary.ParseFromString(message.SerializeToString())
         events.append(event)
-    with files.atomic_write(os.path.join(directory, _FILE), "wb") as file:
-        for event in events:
+    _write_events(os.path.join(directory, _FILE), events)
+
+
+def _write_events(path: str, events: Sequence) -> None:
+    """Writes a file of events, which begins with its version."""
+    from tensorboard.compat.proto.event_pb2 import Event
+
+    version = Event(wall_time=events[0].wall_time, file_version="brain.Event:2")
+    with files.atomic_write(path, "wb") as file:
+        for event in (version, *events):
             data = event.SerializeToString()
             file.write(record_header(len(data)) + data + masked_crc(data))

@@ -529,11 +529,12 @@ def write_vectors(
     sizes."""
     modules = [("Transformer", ""), ("Pooling", _POOLING_DIRECTORY)]
     for number, module in enumerate(vectors.dense, start=2):
-        path = f"{number}_Dense"
-        modules.append(("Dense", path))
-        files.make_directories(os.path.join(directory, path))
-        for name in _DENSE_FILES:
-            files.copy(os.path.join(module.directory, name), os.path.join(directory, path, name))
+        dense_directory = f"{number}_Dense"
+        modules.append(("Dense", dense_directory))
+        target = os.path.join(directory, dense_directory)
+        files.make_directories(target)
+        for file_name in _DENSE_FILES:
+            files.copy(os.path.join(module.directory, file_name), os.path.join(target, file_name))
     if vectors.normalize:
         modules.append(("Normalize", f"{len(modules)}_Normalize"))
     rows = []

@@ -60,6 +60,7 @@ def write_checkpoint(
     do_lower_case: bool | None = None,
     vocab_sha256: str | None = None,
     vectors: SentenceVectors | None = None,
+    optimizer_state: Mapping[str, np.ndarray] | None = None,
 ) -> None:
     """Writes weights with their companion files.
 
@@ -72,6 +73,7 @@ def write_checkpoint(
       do_lower_case: casing of the vocabulary; None if unknown.
       vocab_sha256: fingerprint of the vocabulary, if there is no `vocab_file`.
       vectors: for sentence-transformers, the pooling of a text's tokens; None for their mean.
+      optimizer_state: for native and original checkpoints, see `optimizer_state.read_state`.
 
     Raises:
       UserError: the directory can't be written, or the format has no place for the model.
@@ -85,9 +87,9 @@ def write_checkpoint(
     write_huggingface = functools.partial(huggingface.write_huggingface, pad_id=pad_id)
     # Sentence-transformers adds files to a directory of Hugging Face's.
     writers: dict[str, Callable[..., None]] = {
-        ORIGINAL: tensorflow_files.write_original,
+        ORIGINAL: functools.partial(tensorflow_files.write_original, state=optimizer_state or {}),
         MODEL_GARDEN: model_garden.write_model_garden,
-        NATIVE: tensorflow_files.write_native,
+        NATIVE: functools.partial(tensorflow_files.write_native, state=optimizer_state or {}),
         HUGGINGFACE: write_huggingface,
         SENTENCE_TRANSFORMERS: write_huggingface,
     }
@@ -188,15 +190,32 @@ class ConvertOptions(Options):
     do_lower_case: bool | None = option(
         None, "Casing of the vocabulary; usually found beside the input."
     )
+    optimizer_state: bool = option(
+        False,
+        "Also convert the step and the slots of AdamW or LAMB, between native and original.",
+    )
 
     def check(self) -> None:
         super().check()
+        if self.optimizer_state:
+            check_optimizer_state(self.input, self.output_format)
         files.refuse_existing(self.output, "output")
 
     def check_inputs(self) -> None:
         super().check_inputs()
         for path in paths_of(self.input):
             check_checkpoint_there(path)
+
+
+def check_optimizer_state(input_path: str, output_format: str) -> None:
+    """Raises `UserError` if there is no place for the optimizer's state, or several inputs."""
+    if output_format not in (NATIVE, ORIGINAL):
+        raise UserError(
+            f"--optimizer_state: {output_format!r} has no place for it, {NATIVE!r} and "
+            f"{ORIGINAL!r} have"
+        )
+    if len(paths_of(input_path)) > 1:
+        raise UserError("--optimizer_state: a mean of several checkpoints has none")
 
 
 def paths_of(checkpoints: str) -> list[str]:
@@ -258,6 +277,7 @@ def convert(
     vocab_file: str | None = None,
     do_lower_case: bool | None = None,
     texts: Mapping[str, str] | None = None,
+    optimizer_state: bool = False,
 ) -> str:
     """Converts a checkpoint.
 
@@ -271,6 +291,7 @@ def convert(
       vocab_file: vocabulary; None for the one beside the input, if any.
       do_lower_case: its casing; None for the one beside the input.
       texts: name → content of further files of the output, such as a model card.
+      optimizer_state: convert the slots of AdamW or LAMB and the step, too.
 
     Returns:
       a report: the input, tensors that are not in the output, and notes for the user.
@@ -318,6 +339,7 @@ def convert(
     for name in available:
         if name not in dropped:
             weights[name] = source.read(name)
+    state = _read_state(input_path, weights) if optimizer_state else None
     # The directory appears under its name only after the comparison.
     with files.new_directory(output, "output") as directory:
         write_checkpoint(
@@ -329,8 +351,10 @@ def convert(
             do_lower_case,
             source.vocab_sha256,
             vectors,
+            state,
         )
         check_same(read_checkpoint(directory), weights)
+        _check_same_state(directory, weights, state)
         for name, text in (texts or {}).items():
             with files.atomic_write(os.path.join(directory, name)) as file:
                 file.write(text)
@@ -339,6 +363,31 @@ def convert(
         report.append(f"note: {note}")
     report.append(f"wrote {output} ({output_format}), read back: every bit the same")
     return "\n".join(report)
+
+
+def _read_state(path: str, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Returns the optimizer's state of a checkpoint of TensorFlow.
+
+    Raises `UserError` for another checkpoint, or for several.
+    """
+    from modeling.checkpoints import optimizer_state, tensorflow_files
+
+    prefix = tensorflow_files.find_prefix(path)
+    if prefix is None:
+        raise UserError(f"--optimizer_state: {path} is no checkpoint of TensorFlow")
+    return optimizer_state.read_state(prefix, weights)
+
+
+def _check_same_state(
+    directory: str, weights: Mapping[str, np.ndarray], state: dict[str, np.ndarray] | None
+) -> None:
+    """Compares the optimizer's state in the output with the expected one, if any, bit for bit."""
+    if state is None:
+        return
+    written = _read_state(directory, weights)
+    for name, value in state.items():
+        if written[name].tobytes() != value.tobytes():
+            raise RuntimeError(f"{name} in the output is not what was read")
 
 
 def _describe(

@@ -367,12 +367,32 @@ def read_native(bundle: TensorBundle) -> CheckpointReader | None:
     )
 
 
-def write_native(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
-    """Writes a run directory without optimizer and counters."""
+def write_native(
+    directory: str,
+    weights: Mapping[str, np.ndarray],
+    config: BertConfig,
+    state: Mapping[str, np.ndarray],
+) -> None:
+    """Writes a run directory; without `state` it has neither optimizer nor counters.
+
+    Args:
+      state: see `optimizer_state.read_state`; empty for none.
+    """
     variables = {native_path(name): tf.Variable(value) for name, value in weights.items()}
     # Step 0: other programs count from there.
-    checkpoint_of(variables).write(os.path.join(directory, f"{CHECKPOINT_NAME}-0"))
-    write_state(directory, [0])
+    step = 0
+    if state:
+        from modeling.checkpoints.optimizer_state import native_state
+
+        for path, value in native_state(state).items():
+            variables[path] = tf.Variable(value)
+        step = int(state["global_step"])
+    checkpoint = checkpoint_of(variables)
+    if state:
+        # The first use makes the variable, which is in every checkpoint of a run.
+        _ = checkpoint.save_counter
+    checkpoint.write(os.path.join(directory, f"{CHECKPOINT_NAME}-{step}"))
+    write_state(directory, [step])
     config.to_file(os.path.join(directory, CONFIG_FILE))
 
 
@@ -395,14 +415,24 @@ def read_original(bundle: TensorBundle) -> CheckpointReader | None:
     )
 
 
-def write_original(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
-    """Writes tensors as TensorFlow 1's Saver does: by their names, without an object graph."""
+def write_original(
+    directory: str,
+    weights: Mapping[str, np.ndarray],
+    config: BertConfig,
+    state: Mapping[str, np.ndarray],
+) -> None:
+    """Writes tensors as TensorFlow 1's Saver does: by their names, without an object graph.
+
+    Args:
+      state: see `optimizer_state.read_state`; empty for none.
+    """
+    tensors = {**weights, **state}
     # `tf.train.Checkpoint` would add suffixes to the names and an object graph.
     tf.raw_ops.SaveV2(
         prefix=os.path.join(directory, "bert_model.ckpt"),
-        tensor_names=list(weights),
-        shape_and_slices=[""] * len(weights),
-        tensors=list(map(tf.constant, weights.values())),
+        tensor_names=list(tensors),
+        shape_and_slices=[""] * len(tensors),
+        tensors=list(map(tf.constant, tensors.values())),
     )
     config.to_file(os.path.join(directory, CONFIG_FILE))
 

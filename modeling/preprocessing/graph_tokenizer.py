@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from bert_common.errors import UserError
+from bert_common.errors import UserError, needs_package
 from data_gen.labelled.pair_features import END, head_length
 from data_gen.tokenization.added_tokens import Normalization
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, UNK, Vocabulary
@@ -205,7 +205,10 @@ class GraphTokenizer(tf.Module):
         self._num_pieces = len(vocabulary.word_pieces)
         self._added_ids = tf.constant(added_ids or [0], tf.int32)
         # Imported here, as models of ids need no tensorflow_text.
-        import tensorflow_text
+        try:
+            import tensorflow_text
+        except ModuleNotFoundError as error:
+            raise needs_package("a tokenizer in a graph", error.name) or error from None
 
         self._pieces = tensorflow_text.FastWordpieceTokenizer(
             vocab=[*vocabulary.word_pieces, *placeholders],

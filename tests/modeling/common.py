@@ -50,3 +50,26 @@ def random_features(
 
 def dropout_stream(seed: int, step, first_example=0) -> DropoutStream:
     return stream_of_key(stream_key(seed, step), first_example)
+
+
+def lamb_in_float64(weights, gradients, rates, betas, decay=0.01, epsilon=1e-6):
+    """An independent calculation, as in section 3 of You et al., with MLPerf's exclusions."""
+    weights = {name: value.astype(np.float64) for name, value in weights.items()}
+    m = {name: 0.0 for name in weights}
+    v = {name: 0.0 for name in weights}
+    for t, (step_gradients, rate) in enumerate(zip(gradients, rates, strict=True), 1):
+        norm = np.sqrt(sum(np.sum(np.square(value)) for value in step_gradients.values()))
+        for name, gradient in step_gradients.items():
+            gradient = gradient / max(1.0, norm)
+            m[name] = betas[0] * m[name] + (1 - betas[0]) * gradient
+            v[name] = betas[1] * v[name] + (1 - betas[1]) * gradient**2
+            update = m[name] / (1 - betas[0] ** t)
+            update = update / (np.sqrt(v[name] / (1 - betas[1] ** t)) + epsilon)
+            ratio = 1.0
+            if not any(part in name for part in ("bias", "LayerNorm", "gamma", "beta")):
+                update = update + decay * weights[name]
+                lengths = np.linalg.norm(weights[name]), np.linalg.norm(update)
+                if min(lengths) > 0:
+                    ratio = lengths[0] / lengths[1]
+            weights[name] = weights[name] - rate * ratio * update
+    return weights

@@ -6,7 +6,8 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from modeling.optimizer import WarmupDecay, WarmupLinearDecay
+from modeling.optimizer import BertLamb, WarmupDecay, WarmupLinearDecay
+from tests.modeling.common import lamb_in_float64
 
 
 def rates(init_lr, num_train_steps, num_warmup_steps, steps, decay="linear", *proportion):
@@ -58,3 +59,37 @@ def test_schedules_are_saved_whole():
         serialized = keras.saving.serialize_keras_object(schedule)
         again = keras.saving.deserialize_keras_object(serialized)
         assert type(again) is type(schedule) and again.get_config() == schedule.get_config()
+
+
+def test_twenty_steps_of_lamb_in_fit_against_numpy_in_float64():
+    """Keras' own has a trust ratio for biases too, and a decay outside of it: it is not the same."""
+    rng = np.random.default_rng(1)
+    shapes = {"kernel": (64, 32), "bias": (32,), "gamma": (32,)}
+    start = {name: rng.normal(0.5, 0.1, shape) for name, shape in shapes.items()}
+    start = {name: value.astype(np.float32) for name, value in start.items()}
+    gradients = []
+    for _ in range(20):
+        gradients.append({n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()})
+    schedule = WarmupDecay(0.01, 20, 4)
+    expected = lamb_in_float64(
+        start, gradients, [float(schedule(step)) for step in range(20)], (0.9, 0.999)
+    )
+    differences = {}
+    for optimizer in (
+        BertLamb(schedule),
+        keras.optimizers.Lamb(schedule, epsilon=1e-6, weight_decay=0.01, global_clipnorm=1.0),
+    ):
+        variables = [keras.Variable(value, name=name) for name, value in start.items()]
+        for step_gradients in gradients:
+            optimizer.apply([tf.constant(value) for value in step_gradients.values()], variables)
+        for variable in variables:
+            value = expected[variable.name]
+            difference = np.abs(variable.numpy() - value).max() / np.abs(value).max()
+            differences[type(optimizer).__name__, variable.name] = difference
+    print(differences)
+    for name in shapes:
+        assert differences["BertLamb", name] < 1e-6
+        assert differences["Lamb", name] > 1e-4
+    again = BertLamb.from_config(BertLamb(schedule, weight_decay=0.1).get_config())
+    assert again.get_config() == BertLamb(schedule, weight_decay=0.1).get_config()
+    assert again.decay_rate == 0.1

@@ -97,3 +97,17 @@ def test_names_of_evaluation_files():
     options.check()
     assert options.named_eval_files == {"hard": "gs://bucket/dev2.tsv", "easy": "C:/dev3.tsv"}
     assert set(options.named_eval_files.values()) < set(options.paths())
+
+
+@pytest.mark.parametrize(
+    ("devices", "size", "accumulated"),
+    [(1, 32, 32), (3, 33, 36), (5, 35, 40), (6, 36, 48), (7, 35, 56)],
+)
+def test_default_batch_sizes_fit_any_number_of_devices(devices, size, accumulated):
+    options = ClassificationOptions(task_name="mrpc", output_dir="out")
+    assert options.fit_devices(devices).train_batch_size == size
+    micro = options.replace(gradient_accumulation_steps=4)
+    assert micro.fit_devices(devices).train_batch_size == accumulated
+    # A size that was given stays, and is refused later.
+    given = options.replace(train_batch_size=16)
+    assert given.fit_devices(devices) is given

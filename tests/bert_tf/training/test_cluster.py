@@ -33,6 +33,9 @@ def test_the_processes_in_their_order():
     }
     assert find_cluster({"TF_CONFIG": json.dumps(config)}).index == 0
     assert find_cluster({}) is find_cluster({"TF_CONFIG": ""}) is None
+    # TensorFlow takes these for one process, too.
+    for alone in ({}, {"task": TASK}, {"cluster": {}, "task": TASK}):
+        assert find_cluster({"TF_CONFIG": json.dumps(alone)}) is None
 
 
 @pytest.mark.parametrize(
@@ -43,7 +46,8 @@ def test_the_processes_in_their_order():
         ("not JSON", "it is not JSON"),
         ("[]", '"cluster" and "task" must be objects'),
         ({"cluster": {"worker": ["a:1"]}}, '"cluster" and "task" must be'),
-        ({"cluster": {}, "task": TASK}, "this process is worker 0, but there are none"),
+        ({}, 'it has no "cluster"'),
+        ({"cluster": {}, "task": TASK}, 'it has no "cluster"'),
         ({"cluster": {"worker": "a:1"}, "task": TASK}, '"worker" must be a list of addresses'),
         ({"cluster": {"worker": [1]}, "task": TASK}, "1 is no address, host:port is expected"),
         ({"cluster": {"worker": ["http://a:1"]}, "task": TASK}, "'http://a:1' is no address"),

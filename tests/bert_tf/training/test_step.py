@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.tasks.pretraining.task import pretraining_forward, pretraining_loss
-from bert_tf.training.optimizer import AdamWeightDecay, layerwise_factors
+from bert_tf.training.optimizer import AdamWeightDecay, Lamb, layerwise_factors
 from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.step import (
     TrainingState,
@@ -18,7 +18,7 @@ from modeling.losses import HeadLoss
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import BertForPreTraining
 from tests.bert_tf.training.common import ONE_LAYER, Trainer, batches, make_trainer, train, weights
-from tests.modeling.common import arrays, golden_model, random_features
+from tests.modeling.common import arrays, golden_model, lamb_in_float64, random_features
 from tests.refusals import assert_refused
 
 
@@ -280,3 +280,47 @@ def test_learning_rates_that_fall_from_layer_to_layer():
         assert 2.0 - float(changed[0]) == pytest.approx(
             factor * (2.0 - float(expected[0])), abs=1e-6
         )
+
+
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.60466, 0.85437)])
+@pytest.mark.parametrize("decay", [0.01, 0.0])
+def test_twenty_steps_of_lamb_against_numpy_in_float64(betas, decay):
+    rng = np.random.default_rng(0)
+    shapes = {
+        "bert/embeddings/word_embeddings": (300, 64),
+        "bert/encoder/layer_0/output/dense/kernel": (64, 32),
+        "bert/encoder/layer_0/output/dense/bias": (32,),
+        "bert/encoder/layer_0/output/LayerNorm/gamma": (32,),
+        # Weights that begin at 0 have no length.
+        "cls/output_weights": (3, 32),
+    }
+    start = {name: rng.normal(0, 0.02, shape) for name, shape in shapes.items()}
+    start["bert/encoder/layer_0/output/LayerNorm/gamma"][:] = 1
+    start["cls/output_weights"][:] = 0
+    start = {name: value.astype(np.float32) for name, value in start.items()}
+    gradients = []
+    for step in range(20):
+        scale = 10.0 ** (step % 4 - 2)
+        gradients.append({n: rng.normal(0, scale, s).astype(np.float32) for n, s in shapes.items()})
+    rates = [0.01 * (step + 1) / 20 for step in range(20)]
+    variables = {name: tf.Variable(value) for name, value in start.items()}
+    optimizer = Lamb(variables, betas=betas, weight_decay_rate=decay)
+    for step in range(20):
+        optimizer.update(
+            [tf.constant(value) for value in gradients[step].values()],
+            tf.constant(rates[step]),
+            tf.constant(step, tf.int64),
+        )
+    for name, value in lamb_in_float64(start, gradients, rates, betas, decay).items():
+        difference = np.abs(variables[name].numpy() - value).max() / np.abs(value).max()
+        assert difference < 1e-6, name
+
+
+def test_lamb_skips_a_step_that_is_not_finite():
+    variables = {"kernel": tf.Variable([1.0, 2.0])}
+    optimizer = Lamb(variables)
+    gradient = tf.constant([np.nan, 1.0])
+    optimizer.update([gradient], tf.constant(0.1), tf.constant(0, tf.int64), skip_non_finite=True)
+    assert variables["kernel"].numpy().tolist() == [1.0, 2.0]
+    for slot in optimizer.slots().values():
+        assert slot["kernel"].numpy().tolist() == [0.0, 0.0]

@@ -1,9 +1,12 @@
 import os
+import types
 
 import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.hparams import api_pb2
 
-from bert_tf.training.tensorboard import write_session
+from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.training.tensorboard import TensorBoard, write_session
 from tests.bert_tf.training.hparams_page import read_hparams_page
 
 
@@ -43,3 +46,28 @@ def test_runs_are_rows_with_what_they_report(tmp_path):
     assert [value.value for value in found["two"].sessions[0].metric_values] == [0.5, 0.25]
     statuses = [found[name].sessions[0].status for name in ("one", "two")]
     assert statuses == [api_pb2.STATUS_SUCCESS, api_pb2.STATUS_UNKNOWN]
+
+
+def test_a_resumed_run_has_every_step_once(tmp_path):
+    """TensorBoard forgets the steps after the checkpoint, which are computed again."""
+    options = ClassificationOptions(task_name="mrpc", output_dir=str(tmp_path), do_train=True)
+
+    def write(first, last, resumed_from):
+        task = types.SimpleNamespace(options=options)
+        trainer = types.SimpleNamespace(task=task, step=resumed_from, is_finished=lambda: False)
+        callback = TensorBoard()
+        callback.on_run_begin(trainer)
+        for step in range(first, last + 1):
+            callback.on_report(step, {"loss": float(resumed_from)})
+        for writer in callback._writers.values():
+            writer.close()
+
+    write(1, 7, 0)
+    # The checkpoint was that of step 4.
+    write(5, 9, 4)
+    accumulator = EventAccumulator(str(tmp_path / "train"))
+    accumulator.Reload()
+    (tag,) = accumulator.Tags()["tensors"]
+    events = accumulator.Tensors(tag)
+    assert [event.step for event in events] == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert float(tf.make_ndarray(events[4].tensor_proto)) == 4.0

@@ -1,0 +1,133 @@
+"""What users of Keras, KerasHub and Hugging Face's library bring: understood, or refused in one
+line that names the right thing."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import modeling
+from modeling.config import BertConfig
+from modeling.encoder import BertEncoder
+from modeling.fine_tuning import BertForClassification, BertForTokenClassification
+from modeling.preprocessing import graph_tokenizer
+from tests.refusals import assert_refused
+
+CONFIG = BertConfig(
+    vocab_size=30,
+    hidden_size=8,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=16,
+)
+IDS = np.array([[2, 7, 8, 3, 0, 0], [2, 9, 9, 9, 9, 3]], np.int32)
+MASK = (IDS > 0).astype(np.int32)
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return BertEncoder(CONFIG, seed=1)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        {"token_ids": IDS, "padding_mask": MASK.astype(bool)},
+        {"token_ids": IDS, "padding_mask": MASK, "segment_ids": IDS * 0},
+        {"input_ids": IDS, "attention_mask": MASK, "label_ids": MASK, "labels": MASK},
+    ],
+)
+def test_names_of_other_libraries_are_understood(encoder, features):
+    expected = encoder(IDS, MASK)["pooled_output"]
+    np.testing.assert_array_equal(encoder(features)["pooled_output"], expected)
+    inputs = {name: value for name, value in features.items() if "label" not in name}
+    np.testing.assert_array_equal(encoder(**inputs)["pooled_output"], expected)
+
+
+@pytest.mark.parametrize(
+    "name", ["mask", "paddingmask", "ids", "segment_type", "special_tokens_mask", "type_ids"]
+)
+def test_a_key_that_looks_like_an_input_is_refused(encoder, name):
+    assert_refused(lambda: encoder({"input_ids": IDS, name: MASK}), f'"{name}"', "input_mask")
+    model = BertForClassification(CONFIG, classes=2)
+    assert_refused(lambda: model({"input_ids": IDS, name: MASK}), f'"{name}"')
+
+
+def classifier(**arguments):
+    return BertForClassification(CONFIG, **arguments)
+
+
+def compiled(model_class=BertForClassification):
+    model = model_class(CONFIG, classes=3)
+    model.compile()
+    return model
+
+
+@pytest.mark.parametrize(
+    ("call", "parts"),
+    [
+        (lambda: classifier(num_classes=2), ["num_classes=2", "classes here"]),
+        (lambda: classifier(num_labels=2), ["num_labels=2", "classes here"]),
+        (lambda: classifier(), ["classes", "must be given"]),
+        (lambda: BertEncoder("dir"), ["found str", "BertEncoder.from_checkpoint"]),
+        (lambda: BertForClassification("dir", 2), ["BertForClassification.from_checkpoint"]),
+        (lambda: BertEncoder.from_preset("bert_base_en"), ["BertEncoder.from_checkpoint"]),
+        (lambda: BertForClassification.from_pretrained("x"), ["from_checkpoint"]),
+        (lambda: compiled().fit(["a", "b"], [0, 1]), ["strings", "BertPreprocessor"]),
+        (lambda: compiled().fit(np.array(["a", "b"]), np.array([0, 1])), ["BertPreprocessor"]),
+        (lambda: compiled().predict(["a"]), ["BertPreprocessor"]),
+        (lambda: compiled()(tf.constant(["a"])), ["BertPreprocessor"]),
+        (lambda: compiled().fit(IDS, np.array([0, 3])), ["label is 3", "3 classes"]),
+        (lambda: compiled().fit(IDS, np.array([-1, 0])), ["label is -1"]),
+        (lambda: compiled().evaluate(IDS, np.array([0, 4])), ["label is 4"]),
+        (
+            lambda: compiled(BertForTokenClassification).fit(IDS, IDS),
+            ["label is 9", "3 classes"],
+        ),
+        (lambda: compiled().quantize("int8"), ["export_model.py --quantize=int8"]),
+    ],
+)
+def test_what_is_wrong_is_refused_in_one_line(call, parts):
+    assert_refused(call, *parts)
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"), [("BertClassifier", "BertForClassification"), ("BertModel", "BertEncoder")]
+)
+def test_names_of_other_libraries_lead_to_ours(name, ours):
+    with pytest.raises(ImportError, match=f"{name}: it is {ours} here"):
+        getattr(modeling, name)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "tensorflow_text", None)
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"]
+    vocabulary = graph_tokenizer.Vocabulary(tokens)
+    assert_refused(
+        lambda: graph_tokenizer.GraphTokenizer(vocabulary, True), "tensorflow-text", "pip install"
+    )
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_layers_behind_the_encoder_leave_padding_out(encoder, tmp_path):
+    ids = keras.Input((None,), dtype="int32")
+    mask = keras.Input((None,), dtype="int32")
+    tokens = encoder([ids, mask])["sequence_output"]
+    model = keras.Model([ids, mask], keras.layers.GlobalAveragePooling1D()(tokens))
+    model.save(tmp_path / "pooled.keras")
+    again = keras.models.load_model(tmp_path / "pooled.keras")
+    alone = model([IDS[:1, :4], MASK[:1, :4]]).numpy()
+    for one in (model, again):
+        np.testing.assert_allclose(one([IDS, MASK]).numpy()[:1], alone, atol=1e-6)
+        np.testing.assert_allclose(one.predict([IDS, MASK], verbose=0)[:1], alone, atol=1e-6)
+    pooling = keras.layers.GlobalAveragePooling1D()
+    for outputs in (
+        encoder(IDS, MASK),
+        encoder({"token_ids": IDS, "padding_mask": MASK}),
+        encoder(IDS, MASK, return_attention_probabilities=True),
+    ):
+        found = pooling(outputs["sequence_output"]).numpy()[:1]
+        np.testing.assert_allclose(found, alone, atol=1e-6)
+    # Without a mask all positions count.
+    unmasked = pooling(encoder(IDS)["sequence_output"]).numpy()
+    assert np.abs(unmasked[:1] - alone).max() > 1e-3
