@@ -538,9 +538,9 @@ def write_vectors(
     if vectors.normalize:
         modules.append(("Normalize", f"{len(modules)}_Normalize"))
     rows = []
-    for number, (name, path) in enumerate(modules):
-        module = _FORMER_MODULES + name
-        rows.append({"idx": number, "name": str(number), "path": path, "type": module})
+    for number, (name, module_path) in enumerate(modules):
+        full_name = _FORMER_MODULES + name
+        rows.append({"idx": number, "name": str(number), "path": module_path, "type": full_name})
     pooling: dict[str, object] = {"word_embedding_dimension": hidden_size}
     for name, key in _POOLING_KEYS.items():
         pooling[key] = name == vectors.pooling
