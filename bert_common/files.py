@@ -338,6 +338,15 @@ def check_replaceable(path: str, flag: str = "") -> None:
     raise UserError(f"{problem}, which would be lost: give it another name")
 
 
+def _check_command_output(path: str) -> None:
+    """Raises `UserError` if a script would replace one of its inputs.
+
+    A Python program may call a run, and then write its configuration anew.
+    """
+    if _registers_opened:
+        check_replaceable(path)
+
+
 def _real_path(path: str) -> str:
     if is_remote(path):
         return path
@@ -462,7 +471,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
       BrokenPipeError: the program that reads a pipe has ended.
     """
     locks.check_held()
-    check_replaceable(path)
+    _check_command_output(path)
     temporary = None
     text: dict[str, Any] = {}
     if "b" not in mode:
@@ -519,7 +528,7 @@ def take_the_place_of(source: str, target: str) -> None:
     """Moves a local file to `target`; it inherits permissions and owner of a file there."""
     locks.check_held()
     # Inputs may have been opened since the writing began.
-    check_replaceable(target)
+    _check_command_output(target)
     # Temporary files are readable by their owner only (0600), which nobody expects of a result.
     mode = 0o666 & ~current_umask()
     with contextlib.suppress(FileNotFoundError):

@@ -216,6 +216,10 @@ class Options:
         missing = [f"--{name}" for name in self.required() if getattr(self, name) in (None, "", ())]
         if missing:
             raise UserError(f"{', '.join(missing)} must be given (--help explains)")
+        # A program may read the output of one call in the next, and write it again later. The
+        # command line of a script begins the register itself, with its configuration files.
+        if not self.script:
+            files.begin_register()
         self._note_inputs()
         for declared in declared_options(type(self)):
             declared.check(getattr(self, declared.name))

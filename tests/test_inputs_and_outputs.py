@@ -62,6 +62,12 @@ def _run_pairs():
             yield pytest.param(options, source, result, id=f"{options.__name__}-{source}")
 
 
+@pytest.fixture(autouse=True)
+def empty_register():
+    yield
+    files.begin_register()
+
+
 def _content(source: str, tmp_path) -> str:
     # The files with flags must be valid: those that the command line overrides.
     return {"config": "{}\n", "flagfile": "\n"}.get(source, "content\n")
@@ -94,6 +100,9 @@ def test_the_output_of_a_script_is_none_of_its_inputs(tmp_path, options, source,
     arguments = [f"--{name}={value}" for name, value in values.items()]
     with pytest.raises(UserError, match=rf"--{target}: .* is also --{source}, which would be lost"):
         cli.parse(options, ["script.py", *arguments])
+    # The function that writes asks the register, too, in a process that is a script.
+    files.begin_register(opened=True)
+    files.note_input(str(path), source)
     with (
         pytest.raises(UserError, match="would be lost"),
         files.atomic_write(str(path)) as file,
