@@ -121,6 +121,7 @@ def card(
         "tags": ["bert", "bert-tf"],
     }
     start = str(flags.get("init_checkpoint") or "")
+    # The hub links a model to its base only by a name that it knows itself.
     base = hub_name(start)
     if base:
         matter["base_model"] = base

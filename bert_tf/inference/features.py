@@ -217,6 +217,7 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
                 for layer, name in zip(options.layers, names, strict=True):
                     vectors[layer] = outputs[name]
                 write(num_lines + start, part.tokens["input_ids"], part.row_lengths, vectors)
+                # The progress bar counts the bytes of the file, in which a character may have four.
                 num_bytes = sum(len(line.encode()) + 1 for line in chunk[start:end])
                 progress.advance(num_bytes, lines=num_lines + end)
             num_lines += len(chunk)
@@ -343,7 +344,9 @@ def npz_writer(
         arrays = {"row_lengths": row_lengths, "input_ids": input_ids}
         for index, values in layers.items():
             arrays[f"layer_{index}"] = values
+        # Each array grows in a file of its own, because an archive takes one member after another.
         for name, content in contents.items():
+            # Slices of a batch may have gaps, and the header promises rows without them.
             content.write(np.ascontiguousarray(arrays[name], empty[name].dtype).data)
 
     with files.atomic_write(path, "wb") as file, contextlib.ExitStack() as stack:

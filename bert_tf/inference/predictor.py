@@ -124,6 +124,7 @@ class Predictor:
         if not isinstance(value, Mapping) or _ID not in value:
             return {}, self.inference.check(value)
         fields = dict(value)
+        # The task sees the input without its id, since an unknown key is an error to it.
         input_id = checked_id(fields.pop(_ID))
         return {_ID: input_id}, self.inference.check(fields)
 

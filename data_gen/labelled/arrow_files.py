@@ -118,7 +118,7 @@ class _Source:
             self._reader = pyarrow.ipc.open_file(file) if is_file else pyarrow.ipc.open_stream(file)
             schema = self._reader.schema
         self.names: list[str] = schema.names
-        # What `datasets` keeps beside the schema: name → description of a column.
+        # `datasets` keeps a description beside the schema: name → description of a column.
         try:
             info = json.loads((schema.metadata or {})[b"huggingface"])
             self._features = dict(info["info"]["features"])

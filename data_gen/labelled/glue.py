@@ -248,6 +248,7 @@ def _read_labels(table: Table, values: list, task: GlueTask) -> np.ndarray:
     names_of_numbers = {str(number): name for number, name in enumerate(task.hub_labels)}
     label_sets = []
     for names in table.label_sets(values):
+        # A name that is no number of the hub stays, so official files and those of the hub mix.
         label_sets.append([names_of_numbers.get(name, name) for name in names])
     return table.label_numbers(label_sets, task.labels)
 

@@ -209,6 +209,7 @@ def _truncate_rows(
 ) -> np.ndarray:
     """Returns `sizes` [E] ids of each row: the first `heads` [E] of it, and the rest from its
     end."""
+    # Most portions of short texts lose nothing, and then no copy is needed.
     if np.array_equal(row_lengths, sizes):
         return ids
     # Each row consists of a head, the ids that are lost, and a tail.

@@ -400,7 +400,7 @@ def _with_unusable_rows(texts: LabelledTexts, table: Table) -> LabelledTexts:
     guesses = [f"{texts.path}: {guess}" for guess in table.bad.guesses]
     bad = np.setdiff1d(np.arange(len(texts)), good)
     unusable = []
-    # There is one fault for each bad row now, in their order.
+    # The faults are one for each bad row now, in their order.
     for row, (line, fault) in zip(bad.tolist(), table.bad.faults.items(), strict=True):
         unusable.append(UnusableRow(row, texts.ids[row], f"{table.bad.unit} {line}: {fault}"))
     note = (
@@ -784,7 +784,7 @@ def _picker(keys: Sequence) -> Callable[[Any], tuple]:
     get: Callable[[Any], Any] = itemgetter(*keys)
     if len(keys) > 1:
         return get
-    # With a single key itemgetter returns the bare item.
+    # For a single key itemgetter returns the bare item.
     return lambda row: (get(row),)
 
 
@@ -976,7 +976,7 @@ def decoded_lines(
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
-            # Without the position, so that equal faults are one.
+            # The position is left out, so that equal faults are one.
             fault = f"the byte 0x{line[error.start]:02x} is not UTF-8: save the file as UTF-8"
             if bad is None:
                 raise UserError(f"{where}:{number}: {fault}") from None

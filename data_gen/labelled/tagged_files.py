@@ -279,6 +279,7 @@ def _name_tags(bad: BadRows, sentences: list[_Sentence], label_names: Sequence[s
     for position, sentence in enumerate(sentences):
         names = []
         for tag in sentence.tags or ():
+            # Texts of digits count only with names, as they may be the tags themselves.
             is_number = type(tag) is int or (bool(label_names) and str(tag).isdecimal())
             if is_number and int(tag) < len(label_names):
                 names.append(label_names[int(tag)])
@@ -479,6 +480,7 @@ def _of_text(value: dict, label_key: str, where: str) -> _Sentence:
     tags = [OUTSIDE] * len(spans)
     misfits = []
     parsed, is_converted = _parse_entities(entities, text, spans)
+    # Sorted entities make the first message about an overlap independent of their order.
     for start, end, label in sorted(parsed):
         numbers = _overlapping(spans, start, end)
         if not numbers or spans[numbers[0]][0] != start or spans[numbers[-1]][1] != end:
@@ -516,6 +518,7 @@ def _parse_entities(
     starts = {start for start, _ in spans}
     ends = {end for _, end in spans}
     parsed = [_parse_entity(entity) for entity in entities]
+    # Characters are tried first, so that correct positions are never converted.
     for encoding in (None, "utf-16-le", "utf-8"):
         converted = parsed
         if encoding is not None:

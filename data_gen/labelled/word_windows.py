@@ -81,6 +81,7 @@ class WordWindows:
 
     def label_ids(self, labels: np.ndarray) -> np.ndarray:
         """Returns labels of words, int [W], at the scored tokens, and -1 elsewhere: int32 [T]."""
+        # The loss ignores -1, so context and later sub-tokens are not trained on.
         result = np.full(len(self.input_ids), -1, np.int32)
         result[self.positions] = labels[self.words]
         return result
@@ -131,6 +132,7 @@ def encode_words(tokenizer: Tokenizer, words: Sequence[str]) -> WordPieces:
         lengths = np.maximum(lengths, 1)
     row_lengths = lengths[numbers]
     return WordPieces(
+        # The pieces of repeated words are copied to every place, which flat arrays need.
         ids=ids[ragged_range(starts[numbers], row_lengths)],
         row_lengths=row_lengths,
         num_without=int(is_empty[numbers].sum()),

@@ -53,7 +53,7 @@ class HashTable:
         hashes = self._hashes[bucket].tolist()
         if digest in hashes:
             return True
-        # Without an empty place a hash would be forgotten.
+        # A hash that finds no empty place would take that of another one, which is forgotten.
         while 0 not in hashes and len(self._hashes) < self._most_buckets:
             self._grow()
             bucket = digest % len(self._hashes)

@@ -114,7 +114,7 @@ def _pattern(tokens: dict[str, AddedToken]) -> re.Pattern | None:
     for content in sorted(tokens, key=len, reverse=True):
         pattern = re.escape(content)
         if tokens[content].single_word:
-            # Beside a bracket the usual \b demands a letter, the opposite of a boundary.
+            # The usual \b beside a bracket demands a letter, the opposite of a boundary.
             pattern = rf"(?<!\w){pattern}(?!\w)"
         patterns.append(pattern)
     return re.compile("|".join(patterns)) if patterns else None

@@ -513,6 +513,8 @@ def _dense_module(directory: str) -> DenseModule:
     """Returns the dense layer in a module's directory; refuses other activations."""
     path = os.path.join(directory, "config.json")
     values = json_files.read_object(path, {"activation_function": str})
+    if "activation_function" not in values:
+        raise UserError(f"{path} names no activation_function: the Dense module is incomplete")
     activation = values["activation_function"].rpartition(".")[2]
     if activation not in DENSE_ACTIVATIONS:
         raise UserError(

@@ -110,4 +110,4 @@ def test_default_batch_sizes_fit_any_number_of_devices(devices, size, accumulate
     assert micro.fit_devices(devices).train_batch_size == accumulated
     # A size that was given stays, and is refused later.
     given = options.replace(train_batch_size=16)
-    assert given.fit_devices(devices) is given
+    assert given.fit_devices(devices).train_batch_size == 16

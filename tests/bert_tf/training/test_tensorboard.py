@@ -63,6 +63,10 @@ def test_a_resumed_run_has_every_step_once(tmp_path):
             writer.close()
 
     write(1, 7, 0)
+    # A run takes longer than this test. Files of events are read in the order of their names, which
+    # have the time in seconds.
+    for file in (tmp_path / "train").iterdir():
+        file.rename(file.with_name("events.out.tfevents.1000000000.first.v2"))
     # The checkpoint was that of step 4.
     write(5, 9, 4)
     accumulator = EventAccumulator(str(tmp_path / "train"))

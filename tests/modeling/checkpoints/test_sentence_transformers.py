@@ -135,6 +135,12 @@ def test_length_and_pooling_are_those_of_the_directory_unless_others_are_given(w
     )
 
 
+def test_an_incomplete_dense_module_is_refused(written, tmp_path):
+    contents = {"modules": modules("Transformer", "Pooling", "Dense"), "2_Dense__config": {}}
+    path = str(changed(written, tmp_path / "other", **contents))
+    assert_refused(lambda: vectors(path), "2_Dense/config.json", "incomplete")
+
+
 @pytest.mark.parametrize(
     "contents, what",
     [
@@ -148,7 +154,7 @@ def test_length_and_pooling_are_those_of_the_directory_unless_others_are_given(w
             },
             "'mean and max'",
         ),
-        ({"modules": modules("Transformer", "Pooling", "Dense")}, "'mean, Dense'"),
+        ({"modules": modules("Transformer", "Pooling", "LSTM")}, "'mean, LSTM'"),
     ],
 )
 def test_what_is_not_known_is_refused_where_vectors_are_asked_for(
