@@ -96,15 +96,15 @@ def without_secrets(value: Any) -> Any:
     return value
 
 
-def visible(text: str, kept: str = "") -> str:
+def visible(text: str, unescaped: str = "") -> str:
     """Returns a text from data with the characters escaped that a terminal would obey.
 
     Args:
-      kept: characters that stay, such as line breaks.
+      unescaped: characters that stay, such as line breaks.
     """
 
     def escape(match: re.Match) -> str:
-        if match[0] in kept:
+        if match[0] in unescaped:
             return match[0]
         return ascii(match[0])[1:-1]
 

@@ -687,12 +687,12 @@ def read_text(path: str) -> str:
             if file is raw:
                 data = file.read()
                 return data.decode(encoding_of(data))
-            most = max(_UNPACKED_BYTES, _MOST_PACKED * file_size(path))
-            data = file.read(most + 1)
-            if len(data) > most:
+            max_bytes = max(_UNPACKED_BYTES, _MOST_PACKED * file_size(path))
+            data = file.read(max_bytes + 1)
+            if len(data) > max_bytes:
                 raise UserError(
-                    f"{path} unpacks to more than {most >> 20} MiB, {_MOST_PACKED} times its size: "
-                    "no text is packed so well: unpack it first"
+                    f"{path} unpacks to more than {max_bytes >> 20} MiB, {_MOST_PACKED} times its "
+                    "size: no text is packed so well: unpack it first"
                 )
             return data.decode(encoding_of(data))
     except UnicodeDecodeError as error:

@@ -10,13 +10,12 @@ The losses are the cosine regression of Sentence-BERT (arXiv 1908.10084) and in-
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import keras
-import numpy as np
 from keras import ops
 
 from bert_common.errors import UserError
+from modeling.checkpoints.companion_files import DenseLayer
 from modeling.config import POOLINGS, BertConfig
 from modeling.dropout import DropoutStream
 from modeling.encoder import encoder_inputs
@@ -63,15 +62,6 @@ def unit_length(vectors):
 
 
 _ACTIVATIONS = {"Tanh": ops.tanh, "Identity": lambda x: x, "ReLU": ops.relu}
-
-
-class DenseLayer(NamedTuple):
-    """A dense layer after the pooling: float32 kernel [D, E], bias [E], and its activation, one of
-    `DENSE_ACTIVATIONS`."""
-
-    kernel: np.ndarray
-    bias: np.ndarray
-    activation: str
 
 
 def finish(vectors, dense: Sequence[DenseLayer], normalize: bool, truncate_dim: int | None):

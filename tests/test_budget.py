@@ -15,21 +15,21 @@ from tests import density
 
 # Code tokens by package. A package may grow by 3 % or 500 tokens beyond these.
 TOKENS = {
-    "bert_common": 13_600,
-    "modeling": 45_000,
-    "data_gen": 52_000,
-    "bert_tf": 5_000,
-    "bert_tf/runs": 16_500,
-    "bert_tf/training": 20_000,
+    "bert_common": 15_400,
+    "modeling": 54_100,
+    "data_gen": 66_300,
+    "bert_tf": 4_900,
+    "bert_tf/runs": 20_600,
+    "bert_tf/training": 20_700,
     "bert_tf/evaluation": 9_300,
-    "bert_tf/tasks": 43_000,
-    "bert_tf/inference": 11_000,
-    "bert_tf/vocabulary": 3_700,
-    "bert_tf/extras": 19_000,
-    "experiments": 15_500,
-    "benchmarks": 14_800,
+    "bert_tf/tasks": 47_000,
+    "bert_tf/inference": 12_100,
+    "bert_tf/vocabulary": 3_800,
+    "bert_tf/extras": 17_700,
+    "experiments": 8_900,
+    "benchmarks": 11_600,
     "root": 1_500,
-    "docs": 500,
+    "docs": 800,
     "vocab": 60,
 }
 # Highest rate over all packages, per 10,000 tokens or in %; one package may have half as much more.
@@ -51,7 +51,7 @@ RATES = {
 _SMALL_PACKAGE = 4_000
 _LONGEST_FUNCTION = 100
 # File → the number of files that are imported, directly or not and outside functions, with it.
-ROADS = {"modeling/encoder.py": 12, "bert_tf/tasks/question_answering/task.py": 74}
+ROADS = {"modeling/encoder.py": 12, "bert_tf/tasks/question_answering/task.py": 76}
 # Package → packages that it may not import, not even inside functions.
 UPWARD = {
     "bert_common": ("data_gen", "modeling", "bert_tf"),

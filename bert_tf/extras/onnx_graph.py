@@ -20,12 +20,11 @@ from onnx import helper, numpy_helper
 
 from bert_tf.extras.token_id_formats import INPUTS
 from modeling.attention import FORBIDDEN
-from modeling.checkpoints.companion_files import SentenceVectors
+from modeling.checkpoints.companion_files import DenseLayer, SentenceVectors
 from modeling.checkpoints.load import dense_layers
 from modeling.checkpoints.weights import HEADS, POOLER, WORD_EMBEDDINGS
 from modeling.config import BertConfig
 from modeling.fine_tuning import MISSING
-from modeling.sentence_embedding import DenseLayer
 
 # LayerNormalization exists from opset 17 on; fewer runtimes support later ones.
 _OPSET = 17

@@ -31,8 +31,9 @@ from bert_tf.runs import provenance
 from bert_tf.tasks.inference import texts_of, to_json
 from bert_tf.tasks.sentence_embedding.inference import SentenceEmbeddingInference
 from data_gen.labelled.tables import numbered_lines
+from modeling.checkpoints.companion_files import DenseLayer
 from modeling.checkpoints.load import open_checkpoint
-from modeling.sentence_embedding import DenseLayer, unit_length
+from modeling.sentence_embedding import unit_length
 
 _VECTORS_FILE = "vectors.f32"
 _DOCUMENTS_FILE = "documents.jsonl"

@@ -39,12 +39,12 @@ from data_gen.labelled.pair_features import PairFeatures, encode_pairs
 from data_gen.labelled.tables import decoded_lines
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.companion_files import SentenceVectors, supported_vectors
+from modeling.checkpoints.companion_files import DenseLayer, SentenceVectors, supported_vectors
 from modeling.checkpoints.load import Checkpoint, dense_layers, load_weights, open_checkpoint
 from modeling.checkpoints.weights import POOLER
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
-from modeling.sentence_embedding import DenseLayer, finish, pool
+from modeling.sentence_embedding import finish, pool
 
 # Bytes of vectors that are in memory together.
 _BYTES_AT_ONCE = 256 << 20

@@ -71,7 +71,7 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
         # The chief prints and writes for all processes of a cluster.
         if devices.is_chief:
             # Labels and names of files are anybody's.
-            print(visible(line, kept="\n\t"), flush=True)
+            print(visible(line, unescaped="\n\t"), flush=True)
 
     if options.dry_run:
         show_plan(task, tasks, devices, log)

@@ -66,7 +66,8 @@ class TensorBoard(Callback):
                 # TensorBoard reads files in the order of their names, which begin with the time in
                 # seconds: this one comes before those that are written from now on.
                 name = f"events.out.tfevents.{int(self._begun)}.!start"
-                _write_events(os.path.join(directory, name), [start])
+                # The first such event of a directory is the start of a run and forgets nothing.
+                _write_events(os.path.join(directory, name), [start, start])
 
     def _show(self, split: str, step: int, metrics: Mapping[str, float]) -> None:
         with self._writing(split, step):

@@ -23,6 +23,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from data_gen.tokenization.settings import (
@@ -387,6 +389,15 @@ class DenseModule(NamedTuple):
     the activation, one of `DENSE_ACTIVATIONS`."""
 
     directory: str
+    activation: str
+
+
+class DenseLayer(NamedTuple):
+    """A dense layer after the pooling: float32 kernel [D, E], bias [E], and its activation, one of
+    `DENSE_ACTIVATIONS`."""
+
+    kernel: np.ndarray
+    bias: np.ndarray
     activation: str
 
 

@@ -375,7 +375,7 @@ def _read_state(path: str, weights: Mapping[str, np.ndarray]) -> dict[str, np.nd
     prefix = tensorflow_files.find_prefix(path)
     if prefix is None:
         raise UserError(f"--optimizer_state: {path} is no checkpoint of TensorFlow")
-    return optimizer_state.read_state(prefix, weights)
+    return optimizer_state.read_state(tensorflow_files.TensorBundle(prefix), weights)
 
 
 def _check_same_state(

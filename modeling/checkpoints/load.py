@@ -25,6 +25,7 @@ from modeling.checkpoints.companion_files import (
     CONFIG_FILE,
     VOCAB_FILE,
     CheckpointReader,
+    DenseLayer,
     SentenceVectors,
     check_vocabulary,
     encoder_directory,
@@ -61,7 +62,6 @@ from modeling.config import BertConfig
 
 if TYPE_CHECKING:
     from data_gen.tokenization.tokenizer import Tokenizer
-    from modeling.sentence_embedding import DenseLayer
 
 # Formats in TensorFlow's checkpoint files: `TensorBundle` → `CheckpointReader`, or None for another
 # format.
@@ -571,7 +571,7 @@ def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
     return report
 
 
-def dense_layers(vectors: SentenceVectors) -> "tuple[DenseLayer, ...]":
+def dense_layers(vectors: SentenceVectors) -> tuple[DenseLayer, ...]:
     """Reads the dense layers after the pooling of a sentence encoder.
 
     Raises:
@@ -581,7 +581,6 @@ def dense_layers(vectors: SentenceVectors) -> "tuple[DenseLayer, ...]":
     if not vectors.dense:
         return ()
     from modeling.checkpoints.huggingface import WEIGHTS_FILE, SafetensorsFile
-    from modeling.sentence_embedding import DenseLayer
 
     layers = []
     for module in vectors.dense:

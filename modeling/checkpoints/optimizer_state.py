@@ -6,13 +6,16 @@ The original's AdamW calls the slots of NAME `NAME/adam_m` and `NAME/adam_v`, ML
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bert_common.errors import UserError
 from modeling.checkpoints.companion_files import SUFFIX
-from modeling.checkpoints.tensorflow_files import TensorBundle
 from modeling.checkpoints.weights import native_path
+
+if TYPE_CHECKING:
+    from modeling.checkpoints.tensorflow_files import TensorBundle
 
 STEP = "global_step"
 _SLOTS = "optimizer/"
@@ -20,17 +23,16 @@ _SLOTS = "optimizer/"
 _ENDINGS = {"m": "/adam_m", "v": "/adam_v", "lamb_m": "/LAMB", "lamb_v": "/LAMB_1"}
 
 
-def read_state(prefix: str, names: Mapping[str, object]) -> dict[str, np.ndarray]:
+def read_state(bundle: "TensorBundle", names: Mapping[str, object]) -> dict[str, np.ndarray]:
     """Returns the slots of these weights and `global_step` under TensorFlow 1's names.
 
     Args:
-      prefix: of one of our checkpoints, or of one of TensorFlow 1.
+      bundle: one of our checkpoints, or one of TensorFlow 1.
       names: original names of the weights.
 
     Raises:
       UserError: no step or no slots of AdamW or LAMB, or slots of some weights only.
     """
-    bundle = TensorBundle(prefix)
     state = {}
     for slot, ending in _ENDINGS.items():
         for name in names:
@@ -40,12 +42,12 @@ def read_state(prefix: str, names: Mapping[str, object]) -> dict[str, np.ndarray
                     state[name + ending] = bundle.read(candidate)
     if len(state) != 2 * len(names):
         raise UserError(
-            f"{prefix} holds {len(state)} slots of AdamW or LAMB for {len(names)} weights, two for "
-            "each are expected: leave out --optimizer_state"
+            f"{bundle.prefix} holds {len(state)} slots of AdamW or LAMB for {len(names)} weights, "
+            "two for each are expected: leave out --optimizer_state"
         )
     key = STEP if STEP in bundle.shapes else "step" + SUFFIX
     if key not in bundle.shapes:
-        raise UserError(f"{prefix} holds no {STEP}: leave out --optimizer_state")
+        raise UserError(f"{bundle.prefix} holds no {STEP}: leave out --optimizer_state")
     state[STEP] = bundle.read_as(key, np.dtype(np.int64))
     return state
 

@@ -28,6 +28,7 @@ from bert_common import files
 from bert_common.errors import UserError, in_one_line
 from data_gen.tokenization.settings import casing_of_release
 from modeling.checkpoints.companion_files import CONFIG_FILE, SUFFIX
+from modeling.checkpoints.optimizer_state import native_state
 from modeling.checkpoints.reader import CheckpointReader, TensorFile
 from modeling.checkpoints.weights import (
     ENCODER_PREFIX,
@@ -382,8 +383,6 @@ def write_native(
     # Step 0: other programs count from there.
     step = 0
     if state:
-        from modeling.checkpoints.optimizer_state import native_state
-
         for path, value in native_state(state).items():
             variables[path] = tf.Variable(value)
         step = int(state["global_step"])
