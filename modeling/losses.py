@@ -29,6 +29,8 @@ _LARGEST_EXPONENT = 700.0
 # label of their own (all, if it is missing).
 SOFT_LABELS = "soft_labels"
 IS_LABELLED = "is_labelled"
+# Logits that are measured together, see `HeadLoss.score`.
+_NUMBERS_AT_ONCE = 1 << 24
 
 
 def softmax_cross_entropy(logits, labels):
@@ -249,13 +251,25 @@ class HeadLoss:
         return metrics
 
     def score(self, logits: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-        """Returns the metrics of all examples of a set in memory, added up in float64."""
-        losses, measured = self.measure(np.asarray(logits, np.float32), labels)
-        sums = {f"{self.name}_count": float(len(losses))}
-        for name, values in {"loss_sum": losses, **measured}.items():
+        """Returns the metrics of all examples of a set in memory, added up in float64.
+
+        Args:
+          logits: [E, ...]. Each example counts for itself.
+          labels: [E, ...].
+        """
+        # The logits of 30,000 classes take gigabytes, and so would every step of the calculation.
+        rows_at_once = max(1, _NUMBERS_AT_ONCE * len(logits) // max(logits.size, 1))
+        parts: dict[str, list[np.ndarray]] = {}
+        for start in range(0, max(len(logits), 1), rows_at_once):
+            part = slice(start, start + rows_at_once)
+            losses, measured = self.measure(np.asarray(logits[part], np.float32), labels[part])
+            for name, values in {"loss_sum": losses, **measured}.items():
+                parts.setdefault(name, []).append(ops.convert_to_numpy(values))
+        sums = {f"{self.name}_count": float(len(logits))}
+        for name, arrays in parts.items():
             # float32 sums over large sets would depend on the order of the examples.
-            rows = ops.convert_to_numpy(values)
-            sums[f"{self.name}_{name}"] = np.sum(rows, dtype=np.float64).item()
+            total = np.sum(np.concatenate(arrays), dtype=np.float64)
+            sums[f"{self.name}_{name}"] = total.item()
         return self.metrics(sums)
 
 

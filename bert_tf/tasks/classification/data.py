@@ -243,6 +243,21 @@ class ClassificationData(Datasets):
         return np.array([names.index(label) for label in self.labels], values.dtype)[values]
 
 
+class LazyValues:
+    """`ClassificationData.values` of each example, computed when they are asked for.
+
+    The probabilities of 30,000 examples and as many classes would take 7 GB at once.
+    """
+
+    def __init__(self, data: ClassificationData, logits: np.ndarray):
+        self._data = data
+        self._logits = logits
+        self.shape = data.values(logits[:1]).shape
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        return self._data.values(self._logits[row : row + 1])[0]
+
+
 @dataclasses.dataclass
 class _TaskFiles:
     """Files of a task that a run reads, with what they say about the task.

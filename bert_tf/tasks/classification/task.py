@@ -28,6 +28,7 @@ from bert_tf.runs.options import TEACHERS
 from bert_tf.tasks.classification.data import (
     CLASSES,
     ClassificationData,
+    LazyValues,
     TextSplit,
     check_head,
     named_probabilities,
@@ -172,7 +173,7 @@ class ClassificationTask(FineTuningTask):
                 os.path.join(directory, f"eval_predictions{suffix}.jsonl"),
                 data,
                 split.source,
-                data.values(evaluation.details[name]),
+                LazyValues(data, evaluation.details[name]),
                 with_truth=True,
             )
         # Tables for people are about the set that chooses the weights.
@@ -188,7 +189,7 @@ class ClassificationTask(FineTuningTask):
         """Writes the original's `test_results.tsv`, `predictions.jsonl`, and GLUE's submission."""
         directory = self.options.output_dir
         data = self.data
-        values = data.values(answers)
+        values = LazyValues(data, answers)
         set_name = name.removeprefix("test").removeprefix("_")
         # The usual test set has the file names of the original.
         suffix = ""
@@ -202,9 +203,9 @@ class ClassificationTask(FineTuningTask):
         if data.glue is not None:
             path = os.path.join(directory, submission_name(data.glue.folder, name))
             # GLUE's server takes names of classes, or scores for STS-B.
-            predictions = values
+            predictions = data.values(answers)
             if not data.regression:
-                predictions = [data.labels[index] for index in values.argmax(axis=-1)]
+                predictions = [data.labels[index] for index in predictions.argmax(axis=-1)]
             write_submission_file(path, split.source.ids, predictions, data.regression)
             paths.append(path)
         return paths
@@ -214,7 +215,7 @@ class ClassificationTask(FineTuningTask):
 run = functools.partial(driver.run, ClassificationTask)
 
 
-def _with_gaps(values: np.ndarray, texts: LabelledTexts) -> Iterator[np.ndarray]:
+def _with_gaps(values: np.ndarray | LazyValues, texts: LabelledTexts) -> Iterator[np.ndarray]:
     """Yields the values of each row of the file, empty texts for one that is not predicted."""
     # The lines of the original's file have no ids: their numbers say which rows they belong to.
     gap = np.full(values.shape[1:], "")
@@ -226,7 +227,7 @@ def write_predictions(
     path: str,
     data: ClassificationData,
     texts: LabelledTexts,
-    values: np.ndarray,
+    values: np.ndarray | LazyValues,
     with_truth: bool = False,
 ) -> None:
     """Writes `predictions.jsonl`: a JSON object for each example, with its text.
