@@ -87,7 +87,8 @@ class BertLamb(keras.optimizers.Lamb):
       kwargs: other arguments of `keras.optimizers.Lamb`.
 
     Examples:
-        BertLamb(WarmupDecay(9.6e-4, steps=3680), weight_decay=0.1)
+        optimizer = BertLamb(WarmupDecay(9.6e-4, steps=3680), weight_decay=0.1)
+        optimizer.get_config()["weight_decay"]  # 0.1
     """
 
     def __init__(

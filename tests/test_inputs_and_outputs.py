@@ -153,7 +153,7 @@ def test_the_configuration_that_a_run_is_given_is_not_replaced_by_another(tmp_pa
     path = tmp_path / "bert_config.json"
     config.to_file(str(path))
     before = path.read_text()
-    files.begin_register()
+    files.begin_register(opened=True)
     files.note_input(str(path), "bert_config_file")
 
     def describe(described):

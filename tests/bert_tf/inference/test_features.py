@@ -196,7 +196,7 @@ def test_hidden_states_of_transformers(golden):
         ({"name": "."}, "is a directory"),
         (
             {"lines": ["fine", "broken \udcff"]},
-            "lines.txt:2: byte 8 of the line .0xff. is not UTF-8",
+            "lines.txt:2: the byte 0xff is not UTF-8",
         ),
     ],
 )

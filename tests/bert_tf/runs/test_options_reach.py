@@ -48,6 +48,7 @@ PROBES = {
     "attention_probs_dropout_prob": (0.3, _config("attention_probs_dropout_prob")),
     "seed": (7, _initial_weights),
     "optimizer": ("lamb", lambda trainer: type(trainer._optimizer)),
+    "optimizer_betas": ((0.8, 0.9), _optimizer("betas")),
     "optimizer_bias_correction": (True, _optimizer("bias_correction")),
     "freeze_embeddings": (True, _trained_variables),
     "freeze_layers": (1, _trained_variables),

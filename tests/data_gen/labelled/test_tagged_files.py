@@ -185,7 +185,7 @@ BAD = {
     "kind of tag": (
         "jsonl",
         '{"tokens": ["a"], "ner_tags": [null]}\n',
-        ":1: a tag must be a string, not None",
+        ":1: a tag must be a string, or a number from 0, not None",
     ),
     "mixed": (
         "jsonl",
