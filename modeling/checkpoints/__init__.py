@@ -6,10 +6,13 @@
 - `load.py`: `read_checkpoint`, `open_checkpoint` (a `Checkpoint`), `load_weights`: any format in.
 - `convert.py`: `write_checkpoint`: any format out; one to another, checked:
   `convert_checkpoint.py`.
-- `companion_files.py`: files beside weights: configuration, vocabulary, task and pooling.
+- `companion_files.py`: files beside weights: configuration, vocabulary, task and sentence vectors.
 - `named_weights.py`: released weights by name: downloads and caches.
 - `tensorflow_files.py`: `.index` and `.data` files; those of our runs, with LoRA's matrices, and
   the original's.
+- `optimizer_state.py`: the step and the slots of AdamW and LAMB, by TensorFlow 1's names and ours.
+- `saved_model.py`: weights in SavedModels; `variable_names.py`: the names of other programs'
+  variables, by which they and `.h5` files of such programs are read.
 - `model_garden.py`: checkpoints of the TensorFlow Model Garden.
 - `huggingface.py`: directories of Hugging Face's transformers: `config.json`, `.safetensors` and
   `.h5`; HDF5 files.
