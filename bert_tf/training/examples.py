@@ -123,6 +123,19 @@ class Dataset:
         return self.source.labels is not None
 
 
+def sets_by_role(splits: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arguments "train", "dev" and "test" of `Datasets`.
+
+    Args:
+      splits: "train", "test" and names of development sets → set.
+    """
+    dev = {name: split for name, split in splits.items() if name not in ("train", "test")}
+    test = {}
+    if "test" in splits:
+        test["test"] = splits["test"]
+    return {"train": splits.get("train"), "dev": dev, "test": test}
+
+
 @dataclasses.dataclass(frozen=True)
 class Datasets:
     """Training, development and test sets of a run. Tasks extend this class.

@@ -17,7 +17,7 @@ from bert_tf.tasks.multiple_choice.options import (
     SWAG,
     MultipleChoiceOptions,
 )
-from bert_tf.training.examples import Dataset, Datasets, Examples
+from bert_tf.training.examples import Dataset, Datasets, Examples, sets_by_role
 from data_gen.labelled import multiple_choice
 from data_gen.labelled.multiple_choice import NUMBERED, ChoiceQuestions
 from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
@@ -134,14 +134,8 @@ def read_data(options: MultipleChoiceOptions, checkpoint: Checkpoint) -> Dataset
                 f"a question with one choice each, were truncated to {options.max_seq_length} "
                 "tokens"
             )
-    train = splits.pop("train", None)
-    test = {}
-    if "test" in splits:
-        test["test"] = splits.pop("test")
     return Datasets(
-        train=train,
-        test=test,
-        dev=splits,
+        **sets_by_role(splits),
         notes=notes,
         # The only metric of these tasks' papers.
         metrics=("accuracy",),

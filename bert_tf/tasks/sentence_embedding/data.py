@@ -27,7 +27,7 @@ from bert_tf.tasks.sentence_embedding.options import (
     TEXT,
     SentenceEmbeddingOptions,
 )
-from bert_tf.training.examples import Dataset, Datasets, Examples
+from bert_tf.training.examples import Dataset, Datasets, Examples, sets_by_role
 from data_gen.labelled import sentence_pairs
 from data_gen.labelled.pair_features import PairFeatures, encode_pairs
 from data_gen.labelled.sentence_pairs import SentencePairs, read_retrieval
@@ -155,14 +155,8 @@ def read_data(options: SentenceEmbeddingOptions, checkpoint: Checkpoint) -> Data
             f"truncate_dim {vectors.truncate_dim} of the checkpoint is not kept: whole vectors are "
             "trained"
         )
-    train = splits.pop("train", None)
-    test = {}
-    if "test" in splits:
-        test["test"] = splits.pop("test")
     return Datasets(
-        train=train,
-        test=test,
-        dev=splits,
+        **sets_by_role(splits),
         notes=notes,
         metrics=tuple(metrics),
         description={

@@ -20,7 +20,7 @@ from bert_tf.tasks.token_classification.options import (
     TokenClassificationOptions,
 )
 from bert_tf.training import examples as in_memory
-from bert_tf.training.examples import Examples
+from bert_tf.training.examples import Examples, sets_by_role
 from data_gen.labelled.tag_schemes import OUTSIDE, Chunks, TagNames, parse_names, write_tags
 from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
 from data_gen.labelled.word_windows import WordWindows, encode_words, make_windows
@@ -96,16 +96,10 @@ def read_data(options: TokenClassificationOptions, checkpoint: Checkpoint) -> To
             reader.notes.append(
                 "the vocabulary is uncased: names are easier to find with a cased one"
             )
-    train = splits.pop("train", None)
-    test = {}
-    if "test" in splits:
-        test["test"] = splits.pop("test")
     return TokenData(
         labels=tuple(reader.labels),
         chunk_names=reader.chunk_names,
-        train=train,
-        test=test,
-        dev=splits,
+        **sets_by_role(splits),
         description={
             "kind": KIND,
             "labels": list(reader.labels),
