@@ -91,10 +91,11 @@ def scores_of(model, logits: dict, features: dict) -> dict[str, float]:
         shown = np.asarray(loss.weights(features)).astype(bool)
         labels, found = loss.labels(features), logits[loss.name]
         if isinstance(labels, tuple):
-            one = loss.score(
-                tuple(np.asarray(side)[shown] for side in found),
-                tuple(side[shown] for side in labels),
-            )
+            # Answers have no logits that stand in one array: starts and ends are measured at once.
+            sides = tuple(np.asarray(side)[shown] for side in found)
+            losses, measured = loss.measure(sides, tuple(side[shown] for side in labels))
+            sums = {"loss_sum": losses, **measured, "count": np.ones(shown.sum())}
+            one = loss.metrics({f"{loss.name}_{key}": np.sum(row) for key, row in sums.items()})
         else:
             one = loss.score(np.asarray(found)[shown], np.asarray(labels)[shown])
         several = len(model.head_losses) > 1
