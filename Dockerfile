@@ -11,6 +11,7 @@ WORKDIR /opt/bert-tf
 # What is installed changes less often than the code, so that this layer is kept.
 COPY requirements.txt requirements-gpu.txt requirements.lock ./
 RUN if [ "$DEVICE" = gpu ]; then set -- -r requirements-gpu.txt; else set --; fi \
+    && pip install --no-cache-dir "pip>=26.1" \
     && pip install --no-cache-dir -r requirements.txt "$@" -c requirements.lock
 COPY . .
 RUN pip install --no-cache-dir hatchling==1.33.0 \

@@ -4,12 +4,13 @@
 # make pages  runs the commands of README and the tutorial, small
 # make env    only the environment (.venv); with GPU=1 also CUDA's libraries
 # make docs   the documentation as a site, in output/site
+# make lock   writes requirements.lock anew, after a change of a version
 # The newest Python that TensorFlow has wheels for and that starts here: pyenv leaves names on the path that do not.
 PYTHONS := 3.13 3.12 3.11
 PYTHON ?= $(shell for version in $(PYTHONS); do python$$version -c "import ensurepip" 2>/dev/null && echo python$$version && break; done)
 BIN := .venv/bin
 
-.PHONY: env demo test smoke pages docs lint clean
+.PHONY: env demo test smoke pages docs lint lock clean
 
 env: .venv/.complete $(if $(GPU),.venv/.complete-gpu) $(if $(PEERS),.venv/.complete-peers) $(if $(LOWEST),.venv/.complete-lowest)
 
@@ -20,8 +21,8 @@ env: .venv/.complete $(if $(GPU),.venv/.complete-gpu) $(if $(PEERS),.venv/.compl
 	@echo "using $$($(PYTHON) --version)"
 	$(PYTHON) -m venv .venv
 	@echo "installing TensorFlow and what else is needed into .venv: some minutes, 4.2 GB"
-	@# Earlier ones know no groups of pyproject.toml.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	@# Earlier ones refuse constraints with digests.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=26.1"
 	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt --group dev -c requirements.lock
 	@# The project's packages are found from any directory: from modeling import BertEncoder.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
@@ -46,6 +47,12 @@ env: .venv/.complete $(if $(GPU),.venv/.complete-gpu) $(if $(PEERS),.venv/.compl
 	$(BIN)/python -m uv pip compile --quiet --resolution=lowest-direct --extra=text --output-file=.venv/lowest.txt pyproject.toml
 	$(BIN)/python -m uv pip install --python=$(BIN)/python --requirements=.venv/lowest.txt
 	touch $@
+
+# The closure of every exact version with the digests of its files, for all platforms and Pythons; keeps what is there.
+lock: env
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python -m uv pip compile --quiet --universal --python-version=3.11 --generate-hashes --no-annotate \
+	    --custom-compile-command="make lock" --group=dev --output-file=requirements.lock requirements.txt requirements-gpu.txt
 
 demo: env
 	$(BIN)/python demo.py

@@ -250,3 +250,25 @@ def test_the_core_resolves_to_wheels_elsewhere(project, platform, python):
         pytest.skip("no package index can be reached")
     assert done.returncode == 0, done.stderr
     assert "tensorflow==2." in done.stdout
+
+
+def test_the_lock_has_digests_of_every_exact_version(project):
+    locked = {}
+    for entry in re.split(r"\n(?=\w)", (project / "requirements.lock").read_text()):
+        if entry.startswith("#"):
+            continue
+        requirement = Requirement(entry.split("\\\n")[0])
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry
+        name = requirement.name.lower().replace("_", "-")
+        assert name not in locked, f"{name}: other versions on other Pythons"
+        locked[name] = str(requirement.specifier)
+    groups = tomllib.loads((project / "pyproject.toml").read_text())["dependency-groups"]
+    exact = list(groups["dev"])
+    for file in ("requirements.txt", "requirements-gpu.txt"):
+        for line in (project / file).read_text().splitlines():
+            if not line.startswith("#"):
+                exact.append(line)
+    for text in exact:
+        requirement = Requirement(text)
+        name = requirement.name.lower().replace("_", "-")
+        assert locked[name] == str(requirement.specifier), name

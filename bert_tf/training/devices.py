@@ -3,7 +3,9 @@
 Devices never fall back silently from what the flags say. `speed.py` knows how fast they are.
 """
 
+import ctypes
 import dataclasses
+import os
 import socket
 import sys
 import urllib.parse
@@ -17,6 +19,8 @@ from modeling.saving import needs_tensorflow
 # Port at which a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
 _SECONDS_TO_CONNECT = 20.0
+# absl::SetMinLogLevel as TensorFlow 2.20 exports it; its name contains the release of absl.
+_ABSL_SET_MIN_LOG_LEVEL = "_ZN4absl12lts_2025012714SetMinLogLevelENS0_18LogSeverityAtLeastE"
 # --precision → the Keras policy.
 _POLICIES = {
     "float32": "float32",
@@ -112,6 +116,7 @@ def set_up(
     from bert_tf.training.cluster import cluster_of, multi_worker_strategy
 
     needs_tensorflow("a run")
+    _quiet_absl()
     # The strategy of a cluster must be made before TensorFlow computes anything.
     cluster = cluster_of(distribution_strategy, tpu_name)
     if distribution_strategy == "auto":
@@ -158,6 +163,23 @@ def set_up(
         is_chief=is_chief,
         num_workers=num_workers,
     )
+
+
+def _quiet_absl() -> None:
+    """Hides the lines of absl's C++ library on standard error that TF_CPP_MIN_LOG_LEVEL leaves out.
+
+    TensorFlow follows the variable only in messages of its own. XLA says through absl, in the first
+    compilation of a process, that it compiled something.
+    """
+    level = os.environ.get("TF_CPP_MIN_LOG_LEVEL", "")
+    if not level.isdigit():
+        return
+    path = os.path.join(tf.sysconfig.get_lib(), "libtensorflow_framework.so.2")
+    try:
+        getattr(ctypes.CDLL(path), _ABSL_SET_MIN_LOG_LEVEL)(int(level))
+    except (OSError, AttributeError):
+        # Another system, or a TensorFlow with another absl: the lines are shown.
+        return
 
 
 def _device_kind(distribution_strategy: str) -> str:

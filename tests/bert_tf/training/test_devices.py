@@ -1,5 +1,7 @@
 import dataclasses
 import json
+import os
+import re
 import socket
 import subprocess
 import sys
@@ -25,6 +27,25 @@ def run_on_two_devices(script, folder, kind="CPU") -> tuple[dict, str]:
     assert done.returncode == 0, done.stderr
     with np.load(folder / "results.npz") as file:
         return dict(file), done.stdout
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("level, shown", [("1", False), ("0", True)])
+def test_information_of_xla_is_hidden_as_that_of_tensorflow(project, level, shown):
+    program = (
+        "from bert_tf.training import devices; import tensorflow as tf; devices.set_up();"
+        "tf.function(lambda x: x + 1, jit_compile=True)(tf.ones(3))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=project,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": level},
+        check=True,
+    )
+    # absl marks each line with the first letter of its level.
+    assert bool(re.search(r"^I0000 ", done.stderr, re.MULTILINE)) == shown, done.stderr
 
 
 @pytest.mark.processes
