@@ -44,7 +44,7 @@ _FURTHER_NAMES = (
     "modeling.checkpoints.convert.convert",
 )
 # The commands of a page, and the names of flags in them, as HTML.
-_COMMANDS = re.compile(r'<div class="language-bash.*?</pre>', re.DOTALL)
+_COMMANDS = re.compile(r'<div class="language-(?:bash|shell).*?</pre>', re.DOTALL)
 _FLAG = re.compile(r"(?<=[>\s])--?[a-z][\w-]*")
 _REDIRECT = (
     '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={0}">'
