@@ -28,9 +28,12 @@ import numpy as np
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from data_gen.tokenization.settings import (
+    APPLIED,
+    IRRELEVANT,
     TOKENIZER_CONFIG_FILE,
     TOKENIZER_FILE,
     TokenizerSettings,
+    check_keys,
     read_settings,
     write_settings,
 )
@@ -98,6 +101,50 @@ _POOLING_KEYS = {
     "max": "pooling_mode_max_tokens",
     "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens",
 }
+# Keys of the files of sentence-transformers, see `check_keys`: of the one beside `modules.json`, of
+# the encoder's, and of each module's.
+_PROMPTS_KEYS = {
+    **dict.fromkeys(
+        ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim", "activation_fn"),
+        APPLIED,
+    ),
+    # Modules decide, not the name of the class that wrote them.
+    **dict.fromkeys(("__version__", "model_type"), IRRELEVANT),
+}
+_LENGTH_KEYS = {
+    **dict.fromkeys(("max_seq_length", "do_lower_case"), APPLIED),
+    **dict.fromkeys(
+        (
+            "config_args",
+            "modality_config",
+            "model_args",
+            "module_output_name",
+            "processing_kwargs",
+            "tokenizer_args",
+            "transformer_task",
+            "unpad_inputs",
+        ),
+        IRRELEVANT,
+    ),
+}
+_MODULE_KEYS: dict[str, dict[str, object]] = {
+    "Pooling": {
+        "pooling_mode": APPLIED,
+        **dict.fromkeys(_POOLING_KEYS.values(), APPLIED),
+        # Refused by name where they are true.
+        "pooling_mode_weightedmean_tokens": APPLIED,
+        "pooling_mode_lasttoken": APPLIED,
+        "include_prompt": APPLIED,
+        **dict.fromkeys(("word_embedding_dimension", "embedding_dimension"), IRRELEVANT),
+    },
+    "Dense": {
+        "activation_function": APPLIED,
+        # The arrays say it.
+        **dict.fromkeys(("in_features", "out_features", "bias"), IRRELEVANT),
+        "module_input_name": (None, "sentence_embedding"),
+        "module_output_name": (None, "sentence_embedding"),
+    },
+}
 # The first versions called the encoder's module BERT.
 _ENCODERS = ("Transformer", "BERT")
 _FORMER_MODULES = "sentence_transformers.models."
@@ -155,7 +202,7 @@ def with_companion_files(checkpoint: CheckpointReader, directory: str) -> Checkp
         directory=directory,
         do_lower_case=do_lower_case,
         vocab_sha256=settings.fingerprint,
-        notes=(*checkpoint.notes, *settings.notes),
+        notes=(*checkpoint.notes, *settings.notes, *_unknown_sentence_keys(directory)),
     )
 
 
@@ -443,6 +490,37 @@ def encoder_directory(directory: str) -> str:
     return os.path.join(directory, modules[0][1]).rstrip("/")
 
 
+def _sentence_roots(directory: str) -> list[str]:
+    """Returns the directories where the `modules.json` of an encoder's directory may be."""
+    roots = [directory]
+    # A `modules.json` above any other directory has nothing to do with it.
+    if os.path.basename(directory).startswith("0_"):
+        roots.append(os.path.dirname(directory))
+    return roots
+
+
+def _unknown_sentence_keys(directory: str) -> list[str]:
+    """Returns a line for each file of sentence-transformers with keys that are unknown here."""
+    directory = directory.rstrip("/")
+    notes = []
+    for root in _sentence_roots(directory):
+        modules = _modules(root)
+        if not modules:
+            continue
+        tables: list[tuple[str, Mapping[str, object]]] = [
+            (os.path.join(root, _PROMPTS_FILE), _PROMPTS_KEYS),
+            (os.path.join(directory, _LENGTH_FILE), _LENGTH_KEYS),
+        ]
+        for name, path in modules[1:]:
+            if name in _MODULE_KEYS:
+                tables.append((os.path.join(root, path, "config.json"), _MODULE_KEYS[name]))
+        for path, rules in tables:
+            note = check_keys(json_files.read_object(path), rules, path, "a sentence encoder")
+            if note:
+                notes.append(note)
+    return notes
+
+
 def vectors_of(checkpoint: CheckpointReader | None) -> SentenceVectors | None:
     """Returns the pooling of a text's tokens: by the files of sentence-transformers in the
     directory of the weights or the one above, else as the model was trained here; None if neither
@@ -450,11 +528,7 @@ def vectors_of(checkpoint: CheckpointReader | None) -> SentenceVectors | None:
     if checkpoint is None or checkpoint.directory is None:
         return None
     directory = checkpoint.directory.rstrip("/")
-    roots = [directory]
-    # A `modules.json` above any other directory has nothing to do with it.
-    if os.path.basename(directory).startswith("0_"):
-        roots.append(os.path.dirname(directory))
-    for root in roots:
+    for root in _sentence_roots(directory):
         modules = _modules(root)
         if modules and encoder_directory(root) == directory:
             vectors = _sentence_vectors(root, directory, modules)

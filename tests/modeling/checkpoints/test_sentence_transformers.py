@@ -135,6 +135,41 @@ def test_length_and_pooling_are_those_of_the_directory_unless_others_are_given(w
     )
 
 
+def test_every_key_is_known_or_mentioned(written, tmp_path):
+    assert read_checkpoint(str(written)).notes == ()
+    path = changed(
+        written,
+        tmp_path / "other",
+        modules=modules("Transformer", "Pooling", "Dense"),
+        config_sentence_transformers={"temperature": 2.0, "model_type": "SentenceTransformer"},
+        sentence_bert_config={"max_seq_length": 6, "flavour": "sweet"},
+        **{
+            "1_Pooling__config": {"embedding_dimension": 12, "pooling_mode_of_2030": False},
+            "2_Dense__config": {"activation_function": "torch.nn.Tanh", "rank": 3},
+        },
+    )
+    notes = read_checkpoint(str(path)).notes
+    for file, key in (
+        ("config_sentence_transformers.json", "temperature"),
+        ("sentence_bert_config.json", "flavour"),
+        ("1_Pooling/config.json", "pooling_mode_of_2030"),
+        ("2_Dense/config.json", "rank"),
+    ):
+        assert f"{path / file}: unknown keys are ignored: {key}" in notes
+    assert len(notes) == 4
+
+
+def test_a_dense_layer_of_other_vectors_is_refused(written, tmp_path):
+    contents = {"activation_function": "Tanh", "module_input_name": "token_embeddings"}
+    path = changed(
+        written,
+        tmp_path / "other",
+        modules=modules("Transformer", "Pooling", "Dense"),
+        **{"2_Dense__config": contents},
+    )
+    assert_refused(lambda: read_checkpoint(str(path)), "2_Dense/config.json", "module_input_name")
+
+
 def test_an_incomplete_dense_module_is_refused(written, tmp_path):
     contents = {"modules": modules("Transformer", "Pooling", "Dense"), "2_Dense__config": {}}
     path = str(changed(written, tmp_path / "other", **contents))
