@@ -137,7 +137,19 @@ class _Source:
             columns = None if names is None else list(names)
             yield from self._parquet.iter_batches(batch_size=_ROWS_PER_BATCH, columns=columns)
             return
-        yield from self._reader.read_all().select(names or self.names).to_batches()
+        chosen = list(names or self.names)
+        for batch in self._arrow_batches():
+            # A file may have all its rows in one batch.
+            for start in range(0, batch.num_rows, _ROWS_PER_BATCH):
+                yield batch.slice(start, _ROWS_PER_BATCH).select(chosen)
+
+    def _arrow_batches(self) -> Iterator[Any]:
+        """Yields the batches of an Arrow file or stream as they were written."""
+        if isinstance(self._reader, pyarrow.ipc.RecordBatchStreamReader):
+            yield from self._reader
+            return
+        for number in range(self._reader.num_record_batches):
+            yield self._reader.get_batch(number)
 
     def class_names(self, column: str) -> list[str]:
         """Returns the names of a column of classes, or of lists of classes; else none."""

@@ -142,6 +142,21 @@ def test_parquet_arrow_and_zstandard(write, tmp_path):
     assert "Truncated" in refusal(read, write(compressed[:-20], "b.jsonl.zst"))
 
 
+@pytest.mark.parametrize("rows_in_a_batch", [700, 3000])
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_rows_of_arrow_come_in_order_whatever_the_batches_are(tmp_path, kind, rows_in_a_batch):
+    pyarrow = arrow_module("pyarrow")
+    table = pyarrow.table({"number": list(range(3000)), "text": ["x"] * 3000})
+    path = str(tmp_path / "a.arrow")
+    with pyarrow.OSFile(path, "wb") as file:
+        with getattr(pyarrow.ipc, f"new_{kind}")(file, table.schema) as writer:
+            writer.write_table(table, max_chunksize=rows_in_a_batch)
+    from data_gen.labelled.arrow_files import ArrowFile
+
+    assert [row["number"] for row in ArrowFile(path).rows()] == list(range(3000))
+    assert next(ArrowFile(path).rows(["text"])) == {"text": "x"}
+
+
 def test_glue_in_the_layout_of_the_hub(write, tmp_path):
     rows = [{"premise": "a", "hypothesis": "b", "label": n, "idx": 7 + n} for n in range(3)]
     write(json_lines(*rows), "train.jsonl")
