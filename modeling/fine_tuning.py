@@ -423,18 +423,24 @@ class BertForMultipleChoice(BertWithHead):
         return ops.reshape(scores, (-1, choices))
 
     def _existing_logits(self, inputs: dict, num_choices, first_choice, dropout, training):
-        """Returns float32 logits [B, K]; only the sequences that exist are computed."""
+        """Returns float32 logits [B, K]; only the sequences that exist are computed.
+
+        Args:
+          num_choices, first_choice: int [B], as in `call`; the latter is read with `dropout` only.
+        """
         batch, choices, length = tf.unstack(tf.shape(inputs["input_ids"]))
         exists = tf.range(choices) < tf.cast(num_choices, tf.int32)[:, None]
-        indices = tf.where(exists)  # [N, 2]
+        indices = tf.where(exists)  # [N, 2]: example and choice of the N existing sequences
         rows = tf.cast(indices[:, 0], tf.int32) * choices + tf.cast(indices[:, 1], tf.int32)
         count = tf.shape(rows)[0]
         if dropout is not None or training:
-            # The added rows repeat the first sequence; their scores are cut off again.
+            # Few different sizes, see `_SIZES`. The added rows repeat the first sequence, and their
+            # scores are cut off below.
             step = -(-batch * choices // _SIZES)
             rows = tf.concat([rows, tf.zeros([-count % step], tf.int32)], 0)
         if dropout is not None:
-            # Examples before this replica's part of the batch may have fewer than K choices.
+            # The encoder's rows are choices, so the stream counts those before this replica's part
+            # of the batch: not K for every example, as missing ones are no rows.
             first_row = tf.cast(first_choice[0], tf.int64)
             dropout = dataclasses.replace(dropout, first_example=first_row)
         flat_inputs = {}

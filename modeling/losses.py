@@ -529,13 +529,15 @@ def distillation_loss(
     temperature: float,
     soft_labels: Callable[[dict], object] = lambda features: features[SOFT_LABELS],
 ) -> DistillationLoss:
-    """Returns the loss of a head whose student has a teacher; its sums keep the names of `hard`.
+    """Returns the loss of a student's head; the names of its sums are those of the sums of `hard`.
 
     Args:
       hard: the loss of the labels.
-      weight: of the teacher's part, from 0 to 1.
-      temperature: divides the logits of teacher and student before the softmax.
-      soft_labels: function of the features that returns the teacher's soft labels.
+      weight: of the teacher's part, from 0 to 1; the labels get the remainder. Features may have
+        "is_labelled" [B], 0 for examples that learn from the teacher alone.
+      temperature: divides the student's logits before the softmax.
+      soft_labels: function of the features that returns the teacher's soft labels, which
+        `hard.soft_labels` has made at the same temperature.
     """
 
     def labels(features: dict) -> tuple:

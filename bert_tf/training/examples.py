@@ -248,7 +248,7 @@ def sorted_batches(
     lengths: np.ndarray | None = None,
     tokens: int | None = None,
 ) -> list[np.ndarray]:
-    """Returns all examples once, the longest first, as `epoch_batches` does.
+    """Returns the batches of one pass, like `epoch_batches`, but the longest examples come first.
 
     This is for evaluation, where the order is irrelevant. With `tokens`, a batch padded to one of
     `lengths` has at most that many tokens, and at least one example.

@@ -115,17 +115,18 @@ class Prediction:
     def __call__(
         self, examples: Examples, advance: Callable[[int], None] = lambda count: None
     ) -> dict[str, np.ndarray]:
-        """Returns outputs for E examples with T tokens.
+        """Returns outputs for E examples, at least one, with T tokens in all.
 
         Args:
-          advance: called with the number of examples of every batch.
+          advance: called after every batch with the number of its examples, padding not counted.
 
         Returns:
-          output name → [E, ...], or [T, ...] for those with one row per token, whatever the number
-          of replicas.
+          output name → [E, ...] in the order of the examples, or, for `token_outputs`, [T, ...]:
+          the tokens of all examples in a row, without padding. Every process gets all of it.
         """
         replicas = self._strategy.num_replicas_in_sync
-        # A few examples need not wait for a whole batch. Replicas get equal shares.
+        # A set that is smaller than a batch makes the batch smaller. The size is rounded up to a
+        # multiple of the replicas, which get equal shares.
         batch_size = -(-min(self._batch_size, len(examples)) // replicas) * replicas
 
         def make_dataset(context: tf.distribute.InputContext) -> tf.data.Dataset:
@@ -139,7 +140,8 @@ class Prediction:
         for _ in batches:
             self._check_stop()
             outputs = {name: value.numpy() for name, value in self._next_outputs(iterator).items()}
-            # The last batch is filled up with padding examples, which are dropped here.
+            # These are of all replicas. Copies of an example fill up the last batch (none if
+            # `_max_tokens` is set), and are dropped here.
             is_real = outputs.pop("is_real_example") == 1
             rows = outputs.pop("example_index")[is_real]
             for name, value in outputs.items():

@@ -133,12 +133,17 @@ def _commit() -> dict[str, object] | None:
 
 
 def check_layout(directory: str) -> None:
-    """Raises `UserError` if a subdirectory is a file or a link, or a file is a pipe or a device."""
-    # A link would let a run change files elsewhere.
+    """Raises `UserError` if a run directory has entries that a run must not write to or open.
+
+    Those are a file or a symbolic link in the place of one of the run's subdirectories, and a pipe
+    or a device in the directory or in one of these. All may be missing; the directory itself may
+    be a link.
+    """
     folders = [directory]
     for name in (TRAIN, EVAL, BEST_DIRECTORY, ACTIVATIONS, TEACHER_OUTPUTS):
         path = os.path.join(directory, name)
         folders.append(path)
+        # A link would let a run change files elsewhere.
         if os.path.islink(path):
             raise UserError(
                 f"--output_dir={directory}: {path} is a symbolic link, and what it leads to would "

@@ -3,7 +3,7 @@
     train = read_swag("swag/train.csv", "train_file")
     text_a, text_b = train.pairs()      # a pair for every choice
 
-Input: CSV, TSV or JSON lines (`tables.py`), gzipped or not, on any file system. Output:
+Input: files of the formats of `tables.py`, compressed or not, on any file system. Output:
 `ChoiceQuestions`, whose pairs `pair_features.py` encodes as sequences.
 
 Source: section 4.4 of the paper: one sequence per choice, the given sentence (A) and a possible
@@ -59,7 +59,7 @@ class ChoiceQuestions(LabelledFile):
         none.
       choices: 2 to 26 texts per question.
       labels: int32 [E], numbers of the right choices; None for an unlabeled split.
-      label_kind: how the labels of the file name the right choice, see `read_own`.
+      label_kind: how the labels of the file name the right choice, see `read_custom`.
     """
 
     ids: list[str]
@@ -248,27 +248,31 @@ def read_custom(
     skip_bad_rows: Skip = None,
     delimiter: str | None = None,
 ) -> ChoiceQuestions:
-    """Reads a custom file.
+    """Reads a file of questions whose columns or keys the caller names.
 
     CSV and TSV have a column for each choice; a question with fewer choices leaves the last ones
-    empty. In JSON lines `choices_columns` are keys of texts; or it is one key, of a list of texts
-    or of an object {"text": [...], "label": [...]} with texts and their names.
+    empty. In JSON lines, Parquet and Arrow files `choices_columns` are keys of texts; or it is one
+    key, of a list of texts or of an object {"text": [...], "label": [...]} with texts and their
+    names.
 
     Args:
+      flag: name of the flag that gave the path, for errors.
       choices_columns, question_column, context_column, label_column, id_column: names of columns or
         keys, or, if all are numbers, columns of a file without a header. Without `label_column` the
         file is unlabeled.
       label_kind: how labels name the right choice: "index", from 0; "letter", from A; "text"; or
-        "auto": index if all labels of the file are whole numbers (from 1, if the file shows that),
-        letter if all are single letters, else text. Or the kind that another file of the run has.
-        If choices have names, the labels are these.
+        "auto": index if all labels of the file are whole numbers (from 1 if no label is 0 and one
+        is the number of its choices), letter if all are single letters, else text. Or the
+        `label_kind` of another file of the run, as it was returned. If all questions name their
+        choices, the labels are these names, whatever `label_kind` is.
       file_format: one of `tables.FORMATS`; "auto" decides by the extension.
       delimiter: see `tables.read_table`.
-      columns_flag: name of the flag to name in errors about columns that have no flags of their
-        own.
+      columns_flag: flag that errors about columns name; None if each column has its own.
+      skip_bad_rows: see `rows.Skip`.
 
     Raises:
-      UserError: names file and lines, see `tables.py` and `_questions`.
+      UserError: names file and lines, see `read_named_columns`, `_questions` and
+        `_find_label_kind`.
     """
     column_of_role = {
         "context": context_column,

@@ -325,10 +325,16 @@ def find_answer_tokens(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns the first and the last token of each question's first answer.
 
+    These are the first match of the answer's tokens among those of the words that it touches, or
+    without a match all tokens of these words.
+
+    Args:
+      data: its answers stand where they start, as `check_training` returns them.
+
     Returns:
       has_answer: bool [Q]; False if the question is impossible or has no answer.
-      first, last: int64 [Q], numbers of tokens in the context, -1 without an answer. If the words
-        of the answer have no token, `last` is one less than `first`.
+      first, last: int64 [Q], numbers of tokens in the context, from 0, `last` included; -1 without
+        an answer. If the words of the answer have no token, `last` is one less than `first`.
     """
     has_answer = np.array(
         [bool(question.answers) and not question.is_impossible for question in data.questions]
@@ -354,8 +360,9 @@ def find_answer_tokens(
         question = data.questions[number]
         answer = question.answers[0]
         text, token_starts, ids = context_of(question.context)
-        # From characters to words. White space belongs to the word before it; that before the first
-        # word to none, and an answer can only begin with it.
+        # From characters to words: text[begin:end] are all words that the answer touches. White
+        # space belongs to the word before it. An answer that begins with the white space before
+        # the first word begins with that word.
         begin = text[: answer.start + 1].rstrip(" ").rfind(" ") + 1
         end = text.find(" ", answer.start + len(answer.text) - 1)
         if end < 0:

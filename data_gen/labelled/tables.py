@@ -987,12 +987,17 @@ def decoded_lines(
 
 def character_position(text: str, position: int, encoding: str) -> int:
     """Returns a position in units of an encoding, "utf-16-le" or "utf-8", as one in characters; -1
-    if it is not in the text."""
+    if it is outside of the text or inside of a character."""
     width = 2 if encoding == "utf-16-le" else 1
     data = text.encode(encoding, "surrogatepass")
     if not 0 <= position * width <= len(data):
         return -1
-    return len(data[: position * width].decode(encoding, "ignore"))
+    try:
+        before = data[: position * width].decode(encoding, "surrogatepass")
+    except UnicodeDecodeError:
+        return -1
+    # The first half of a character in UTF-16 is decoded as a character of its own.
+    return len(before) if text.startswith(before) else -1
 
 
 def no_column(column: str, flag: str, columns: Sequence[str]) -> str:

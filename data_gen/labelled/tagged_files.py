@@ -512,8 +512,15 @@ def _parse_entities(
 ) -> tuple[list[tuple[int, int, str]], bool]:
     """Returns (start, end, label) of the entities in characters, and whether they were converted.
 
-    If some do not fall on words while all do when positions count UTF-16 units, as editors do, or
-    bytes, they are taken for that.
+    They are converted if not all of them begin and end with words, but all do once their positions
+    are taken for UTF-16 units, which editors count, or else for bytes of UTF-8. If no way of
+    counting fits all entities, they are returned as they are, and the caller reports the misfits.
+
+    Args:
+      spans: (start, end) of the words, in characters.
+
+    Raises:
+      UserError: an item is no entity; or no way of counting fits, and one is outside of the text.
     """
     starts = {start for start, _ in spans}
     ends = {end for _, end in spans}

@@ -254,13 +254,13 @@ def record_header(payload_bytes: int) -> bytes:
 
 
 def read_records(path: str) -> Iterator[bytes]:
-    """Yields the payloads of the records of a file and verifies both checksums.
+    """Yields the payloads of the records of a file, each after both of its checksums are verified.
 
-    The file may be gzipped, which its content shows.
+    The file may be compressed, see `files.open_unzipped`. An empty file yields nothing.
 
     Raises:
-      UserError: names the file and the number of the record (from 1) that is truncated, damaged, or
-        not a TFRecord.
+      UserError: names the file, which can't be read or unpacked or is no TFRecord file, or the
+        number (from 1) of the first record that is truncated or damaged.
     """
     with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (_, file):
         for number in itertools.count(1):

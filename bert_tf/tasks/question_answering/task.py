@@ -281,11 +281,16 @@ class SquadTask(InMemoryTask):
         trainer.log(write_eval_results(self.options.output_dir, evaluation, count, "eval_"))
 
     def predict(self, trainer: "Trainer") -> None:
+        """Writes the answers and, if the right ones are known, their scores.
+
+        The answers to --question are only printed. No scores are returned, as those of the
+        evaluation are the same.
+        """
         options = self.options
         if options.is_interactive:
-            trainer.log(self._describe_answers(self._answer(trainer, "reading")))
+            trainer.log(self._describe_answers(self._answer(trainer, title="reading")))
             return
-        # The evaluation has computed all answers already.
+        # An evaluation of these weights has all answers; if there has been none, it is made here.
         evaluation = trainer.current_evaluation()
         predictions = evaluation.details
         settings = predictions.settings

@@ -247,6 +247,16 @@ def test_positions_in_other_units_are_converted(write, encoding):
     assert checked.questions[0].answers[0].start == 401 and "repaired" in checked.notes[0]
 
 
+@pytest.mark.parametrize("start, end", [(2, 4), (1, 2), (4, 6), (0, 3)])
+def test_a_position_inside_of_a_character_is_no_conversion(write, start, end):
+    """In no unit do these begin and end words: an entity is not moved to one that it may fit."""
+    path = write(json_lines({"text": "😀 Bob x", "entities": [[start, end, "P"]]}), "a.jsonl")
+    found = read_tagged_file(path, "train_file")
+    assert "counted" not in found.notes[0]
+    other = write(json_lines({"text": "a Bob x", "entities": [[start, end, "P"]]}), "b.jsonl")
+    assert len(found.notes) == len(read_tagged_file(other, "train_file").notes)
+
+
 CONTEXT = "Ada Lind was born in Oslo."
 QUESTIONS = [
     {"id": 1, "title": "t", "context": CONTEXT, "question": "Where?",
