@@ -19,7 +19,7 @@ from modeling.saving import needs_tensorflow
 # Port at which a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
 _SECONDS_TO_CONNECT = 20.0
-# absl::SetMinLogLevel as TensorFlow 2.20 exports it; its name contains the release of absl.
+# absl::SetMinLogLevel as TensorFlow 2.20 exports it: the name contains the release of absl.
 _ABSL_SET_MIN_LOG_LEVEL = "_ZN4absl12lts_2025012714SetMinLogLevelENS0_18LogSeverityAtLeastE"
 # --precision → the Keras policy.
 _POLICIES = {
@@ -175,11 +175,12 @@ def _quiet_absl() -> None:
     if not level.isdigit():
         return
     path = os.path.join(tf.sysconfig.get_lib(), "libtensorflow_framework.so.2")
-    try:
-        getattr(ctypes.CDLL(path), _ABSL_SET_MIN_LOG_LEVEL)(int(level))
-    except (OSError, AttributeError):
-        # Another system, or a TensorFlow with another absl: the lines are shown.
+    if not os.path.exists(path):
+        # Another system: the lines are shown.
         return
+    set_min_log_level = getattr(ctypes.CDLL(path), _ABSL_SET_MIN_LOG_LEVEL, None)
+    if set_min_log_level is not None:
+        set_min_log_level(int(level))
 
 
 def _device_kind(distribution_strategy: str) -> str:
