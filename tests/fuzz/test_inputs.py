@@ -83,7 +83,7 @@ def test_inputs_of_another_run_that_are_taken_are_a_finding(workspace, monkeypat
 
 @pytest.mark.parametrize("name", ["encoder/ckpt-0.index", "huggingface/model.safetensors"])
 def test_weights_that_are_not_finite_are_refused_by_their_name(workspace, name):
-    (command,) = (one for one in _QUICK if name in one.inputs)
+    command = next(one for one in _QUICK if name in one.inputs)
     ending = run_case(
         Case(command, "", lambda folder: not_finite(folder / name, random.Random(1))), workspace
     )
