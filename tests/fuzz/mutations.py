@@ -202,8 +202,8 @@ def _point_output_at_input(command: Command, rng: random.Random) -> Case:
     name, target = rng.choice(outputs), rng.choice((*command.inputs, *_KEPT))
     # A run may write into its own directory.
     kept = () if target.startswith(f"{command.arguments[name]}/") else (target,)
-    road, way = rng.choice(sorted(_ROADS)), rng.choice(("flag", "flag", "config", "flagfile"))
-    path, lay = _ROADS[road](target)
+    road, way = rng.choice(sorted(ROADS)), rng.choice(("flag", "flag", "config", "flagfile"))
+    path, lay = ROADS[road](target)
     arguments, contents = _given_by(way, {**command.arguments, name: path}, name)
 
     def spoil(folder: pathlib.Path) -> None:
@@ -247,7 +247,7 @@ def _hard_link(folder: pathlib.Path, target: str) -> None:
 
 
 # Road → target → its path, and what lays the road in a workspace.
-_ROADS: dict[str, Callable[[str], tuple[str, Callable[[pathlib.Path], None]]]] = {
+ROADS: dict[str, Callable[[str], tuple[str, Callable[[pathlib.Path], None]]]] = {
     "path": lambda target: (target, lambda folder: None),
     "detour": lambda target: (f"./evidence/../{target}", lambda folder: None),
     "symbolic link": lambda target: (
@@ -281,7 +281,7 @@ def _point_output_at_flags(command: Command, rng: random.Random) -> Case:
     # The file's own value does not count: the command line has another one.
     arguments, contents = _given_by(way, command.arguments, name)
     target = rng.choice(sorted(contents))
-    path, lay = _ROADS[rng.choice(sorted(_ROADS))](target)
+    path, lay = ROADS[rng.choice(sorted(ROADS))](target)
 
     def spoil(folder: pathlib.Path) -> None:
         for file, content in contents.items():
