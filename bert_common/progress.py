@@ -31,7 +31,9 @@ class Progress(contextlib.AbstractContextManager):
         self._status: dict[str, object] = {}
         self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
         # If there is no terminal, tqdm only does the arithmetic, and `_print_line` prints.
-        output = sys.stderr if self._terminal else open(os.devnull, "w", encoding="utf-8")
+        self._output: IO[str] = sys.stderr
+        if not self._terminal:
+            self._output = open(os.devnull, "w", encoding="utf-8")
         self._bar = tqdm(
             total=total,
             initial=initial,
@@ -42,7 +44,7 @@ class Progress(contextlib.AbstractContextManager):
             mininterval=0.2,
             smoothing=0.1,
             leave=True,
-            file=output,
+            file=self._output,
         )
 
     def advance(self, amount: float, **status: object) -> None:
@@ -78,6 +80,8 @@ class Progress(contextlib.AbstractContextManager):
                 self._print_line()
             self._bar.close()
             self._bar.disable = True
+            if not self._terminal:
+                self._output.close()
 
     def __exit__(self, *unused_exception) -> None:
         self.close()

@@ -45,6 +45,14 @@ def _name(path: pathlib.Path) -> str:
     return str(path.relative_to(_PROJECT))
 
 
+@pytest.mark.parametrize("page", ["SECURITY.md", "docs/interruptions.md"])
+def test_the_tests_that_show_a_promise_exist(page):
+    named = re.findall(r"(tests/[\w/]+\.py)::(\w+)", (_PROJECT / page).read_text("utf-8"))
+    assert named
+    for path, test in named:
+        assert f"\ndef {test}(" in (_PROJECT / path).read_text("utf-8"), f"{path}::{test}"
+
+
 @pytest.mark.parametrize("page", _PAGES, ids=_name)
 def test_links_lead_somewhere(page):
     dead = []

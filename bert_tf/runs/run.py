@@ -63,8 +63,7 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     fitting = options.fit_devices(devices.strategy.num_replicas_in_sync)
     if fitting is not options:
         options = fitting
-        task = make_task(options)
-        task.input_facts = facts
+        task = task.with_options(options)
     tasks = _members(task, options, devices)
 
     def log(line: str) -> None:

@@ -1,3 +1,4 @@
+import gc
 import io
 import re
 import time
@@ -16,6 +17,14 @@ def test_the_last_state_is_one_line(capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "a line of its own" and len(lines) == 2
     assert lines[1].startswith("records: 100% 4/4 [") and "loss=1.5, shard=1" in lines[1]
+
+
+def test_nothing_stays_open(recwarn):
+    with Progress("records", total=4, unit=" records") as progress:
+        progress.advance(4)
+    del progress
+    gc.collect()
+    assert not [one for one in recwarn if one.category is ResourceWarning]
 
 
 def test_what_was_done_while_compiling_is_not_in_the_rate(capsys):

@@ -23,7 +23,7 @@ import shutil
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 if __name__ == "__main__":
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -32,7 +32,7 @@ from bert_common import cli
 from bert_common.errors import UserError, as_user_error
 from bert_common.options import Options, option
 from tests.fuzz.mutations import Case, make_case
-from tests.fuzz.workspace import COMMANDS, Command, add_runs, make_workspace
+from tests.fuzz.workspace import COMMANDS, OTHERS, Command, add_runs, make_workspace
 
 # How a run may end; the others are findings.
 ACCEPTED, REFUSED, TRACEBACK, NOISE, CRASH = "accepted", "refused", "traceback", "noise", "crash"
@@ -89,10 +89,18 @@ def run_case(case: Case, workspace: pathlib.Path) -> Ending:
         contents = _contents(folder)
         os.chdir(folder)
         try:
-            with _captured(pathlib.Path(directory) / "log") as log:
+            with (
+                _captured(pathlib.Path(directory) / "log") as log,
+                _exchanging(case, folder) as was_exchanged,
+            ):
                 ending = _ending(case.command, _arguments(case, folder))
         finally:
             os.chdir(before)
+        if was_exchanged():
+            # What the attack itself has changed counts as it is now.
+            contents[case.while_read[0]] = _content(folder / case.while_read[0])
+            if ending.kind == ACCEPTED:
+                return Ending(SILENT, "another input was taken while it was read")
         changed = sorted(
             name for name, content in contents.items() if _content(folder / name) != content
         )
@@ -124,6 +132,45 @@ def _arguments(case: Case, folder: pathlib.Path) -> list[str]:
         *(f"--{name}={value}" for name, value in arguments.items()),
         *case.command.words,
     ]
+
+
+# Path → what is done at the moment in which this process opens it. Audit hooks stay until a
+# process ends, so that there is one for all runs.
+_at_opening: dict[str, Callable[[], None]] = {}
+_hooks: list[Callable] = []
+
+
+def _watch_openings(event: str, arguments: tuple) -> None:
+    if event == "open" and _at_opening and isinstance(arguments[0], str):
+        change = _at_opening.get(os.path.abspath(arguments[0]))
+        if change is not None:
+            change()
+
+
+@contextlib.contextmanager
+def _exchanging(case: Case, folder: pathlib.Path) -> Iterator[Callable[[], bool]]:
+    """Puts another file in the place of the one of a case at its opening, while the block runs;
+    gives what says whether it came so far."""
+    if case.while_read is None:
+        yield lambda: False
+        return
+    name, left = case.while_read
+
+    def change() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            shutil.copyfile(folder / OTHERS / name, folder / "another")
+            os.replace(folder / "another", folder / name)
+
+    if _watch_openings not in _hooks:
+        _hooks.append(_watch_openings)
+        sys.addaudithook(_watch_openings)
+    _at_opening[str(folder / name)] = change
+    try:
+        yield lambda: left <= 0
+    finally:
+        _at_opening.clear()
 
 
 def _is_below(name: str, directories: tuple[str, ...]) -> bool:

@@ -4,14 +4,17 @@ unbroken run.
   python tests/fuzz/kill.py --kills=100 --job=pretraining
   python tests/fuzz/kill.py --kills=20 --job=all --seed=3
   python tests/fuzz/kill.py --moves=10 --job=pretraining
+  python tests/fuzz/kill.py --exchanges=10 --job=distillation
 
 The jobs are in `kill_jobs.py`. Everything is tiny and made in a temporary directory. A round stops
 a command up to three times (SIGKILL or SIGTERM, at moments drawn from the seed and the length of
 the unbroken run), then lets it end. A round fails where the command ends with another status than 0
 or with a traceback, where the result differs, or where something is left that the unbroken run does
 not leave. The first failing round ends the job; its directory stays to be looked at. With --moves a
-command is suspended instead, another directory is put in the place of the one that it holds, and it
-continues: nothing in that place may change. Exit status: 0, or 1 where a job has failed.
+command is suspended instead, a directory of it is moved, removed or replaced by another one, and it
+continues: it may write and remove nothing in that place. With --exchanges one of its inputs becomes
+another one meanwhile: the command ends with an error, or as if one of the two had been there all
+the time. Exit status: 0, or 1 where a job has failed.
 """
 
 import argparse
@@ -31,7 +34,7 @@ from collections.abc import Callable
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT))
 
-from tests.fuzz.kill_jobs import JOBS, Job  # noqa: E402
+from tests.fuzz.kill_jobs import JOBS, Job, add_others  # noqa: E402
 from tests.processes import cluster_variables  # noqa: E402
 
 _MOST_KILLS_IN_A_ROUND = 3
@@ -123,6 +126,11 @@ class Group:
         self._end(self._processes)
         self._held.close()
 
+    @property
+    def ended_well(self) -> bool:
+        """Whether all have ended with status 0."""
+        return all(process.returncode == 0 for process in self._processes)
+
     def _end(self, processes: list[subprocess.Popen]) -> None:
         for process in processes:
             process.wait()
@@ -198,13 +206,7 @@ def torment(name: str, job: Job, kills: int, seed: int, log: Callable[[str], Non
     """Kills a job until it was met `kills` times; says whether it always came out as if nothing had
     been."""
     rng = random.Random(f"{name} {seed}")
-    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"kill-{name}-"))
-    job.prepare(folder)
-    unbroken = folder / "unbroken"
-    started = time.monotonic()
-    Group(job, unbroken).finish()
-    seconds = time.monotonic() - started
-    expected = {"files": names(unbroken), **job.result(unbroken)}
+    folder, seconds, expected = _prepared("kill", name, job)
     met = rounds = 0
     while met < kills:
         rounds += 1
@@ -231,47 +233,164 @@ def torment(name: str, job: Job, kills: int, seed: int, log: Callable[[str], Non
 def displace(
     name: str, job: Job, moves: int, seed: int, log: Callable[[str], None] = print
 ) -> bool:
-    """Puts another directory in the place of the one that a job holds, so many times; says whether
-    it always stayed as it was."""
+    """Moves, removes or replaces a directory that a job writes in, so many times; says whether it
+    left the place as it was and, where the directory was one in that of a run, whether the next
+    start ended as if nothing had been or said why not."""
     rng = random.Random(f"move {name} {seed}")
-    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"move-{name}-"))
-    job.prepare(folder)
-    started = time.monotonic()
-    Group(job, folder / "unbroken").finish()
-    seconds = time.monotonic() - started
-    met = 0
-    while met < moves:
-        directory = folder / f"move{met}"
+    folder, seconds, expected = _prepared("move", name, job)
+    endings: dict[str, int] = {}
+    while sum(endings.values()) < moves:
+        directory = folder / f"move{sum(endings.values())}"
         group = Group(job, directory)
         if group.ends_within(seconds * rng.triangular(0.3, 1.0, 0.8)):
             group.finish()
             shutil.rmtree(directory)
             continue
-        contents: dict[pathlib.Path, bytes] = {}
+        change, depth = rng.choice(("moved", "removed", "replaced")), rng.choice((1, 1, 2))
+        places: list[pathlib.Path] = []
 
-        def replace(directory: pathlib.Path = directory, contents: dict = contents) -> None:
-            for place in filter(pathlib.Path.is_dir, list(directory.iterdir())):
-                place.rename(folder / f"{place.name}.{directory.name}")
-                place.mkdir()
-                (place / "ckpt-1.index").write_text("of another process")
-                (place / "flags.json").write_text("{}")
-            for path in filter(pathlib.Path.is_file, directory.rglob("*")):
-                contents[path] = path.read_bytes()
+        def move(
+            directory: pathlib.Path = directory,
+            change: str = change,
+            depth: int = depth,
+            places: list = places,
+        ) -> None:
+            for place in sorted(filter(pathlib.Path.is_dir, directory.glob("/".join("*" * depth)))):
+                away = folder / f"{place.name}.{directory.name}"
+                place.rename(away)
+                places.append(place)
+                if change == "removed":
+                    shutil.rmtree(away)
+                elif change == "replaced" and depth == 1:
+                    place.mkdir()
+                    (place / "ckpt-1.index").write_text("of another process")
+                    (place / "flags.json").write_text("{}")
+                elif change == "replaced":
+                    # What a run has in its directory is replaced by what it had itself.
+                    place.mkdir()
+                    for path in filter(pathlib.Path.is_file, sorted(away.iterdir())[::2]):
+                        shutil.copyfile(path, place / path.name)
 
         try:
-            group.suspend(replace)
-            held = {path for path in contents if path.parent != directory}
-            places = {path.parent for path in held}
-            found = {path for place in places for path in place.rglob("*") if path.is_file()}
-            if found != held or any(path.read_bytes() != contents[path] for path in held):
-                raise Failure(f"{sorted(map(str, found ^ held)) or 'a file'} has changed")
+            group.suspend(move)
+            if depth == 1:
+                _check_untouched(places, change)
+            elif places:
+                _check_resumed(job, directory, expected)
         except Failure as failure:
-            log(f"{name}: move {met} failed, see {directory}: {failure}")
+            log(f"{name}: {change} at depth {depth}, see {directory}: {failure}")
             return False
-        met += 1
-    log(f"{name}: {met} moves, nothing was written or removed in the place of another")
+        ending = f"{change} at depth {depth}" if places else "nothing there"
+        endings[ending] = endings.get(ending, 0) + 1
+        shutil.rmtree(directory)
+    log(f"{name}: nothing was written or removed in the place of another: {_counts(endings)}")
     shutil.rmtree(folder)
     return True
+
+
+def _prepared(attack: str, name: str, job: Job) -> tuple[pathlib.Path, float, dict[str, object]]:
+    """Makes the inputs of a job and lets it end once.
+
+    Returns:
+      the directory, the length of the run in seconds, and its result.
+    """
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{attack}-{name}-"))
+    job.prepare(folder)
+    unbroken = folder / "unbroken"
+    started = time.monotonic()
+    Group(job, unbroken).finish()
+    seconds = time.monotonic() - started
+    return folder, seconds, {"files": names(unbroken), **job.result(unbroken)}
+
+
+def _counts(endings: dict[str, int]) -> str:
+    return ", ".join(f"{count} {ending}" for ending, count in sorted(endings.items()))
+
+
+def _check_untouched(places: list[pathlib.Path], change: str) -> None:
+    """Raises `Failure` if something has come to, or gone from, where a held directory was."""
+    for place in places:
+        found = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
+        expected = ["ckpt-1.index", "flags.json"] if change == "replaced" else []
+        if found != expected or (change != "replaced" and place.exists()):
+            raise Failure(f"{place} contains {found}")
+        if expected and (place / "flags.json").read_text() != "{}":
+            raise Failure(f"{place}/flags.json has changed")
+
+
+def _check_resumed(job: Job, directory: pathlib.Path, expected: dict[str, object]) -> None:
+    """Starts a job again. Raises `Failure` if it ends as if it had succeeded, with another
+    result."""
+    try:
+        Group(job, directory).finish()
+    except Failure as failure:
+        # An error of one line names what is missing.
+        if "traceback" in str(failure):
+            raise
+        return
+    compare(expected, {"files": names(directory), **job.result(directory)})
+
+
+def exchange(
+    name: str, job: Job, exchanges: int, seed: int, log: Callable[[str], None] = print
+) -> bool:
+    """Puts another file in the place of an input of a running job, so many times; says whether the
+    job always ended with an error, or as if one of the two had been there all the time."""
+    rng = random.Random(f"exchange {name} {seed}")
+    folder, seconds, expected = _prepared("exchange", name, job)
+    others: dict[str, dict[str, object]] = {}
+    add_others(folder, job.inputs)
+    for group_of_files in job.inputs:
+        swap(folder, group_of_files)
+        directory = folder / f"with-{group_of_files[0].replace('/', '-')}"
+        Group(job, directory).finish()
+        others[group_of_files[0]] = {"files": names(directory), **job.result(directory)}
+        swap(folder, group_of_files)
+    endings: dict[str, int] = {}
+    while sum(endings.values()) < exchanges:
+        directory = folder / f"exchange{sum(endings.values())}"
+        group_of_files, in_place = rng.choice(job.inputs), rng.random() < 0.5
+        group = Group(job, directory)
+        if group.ends_within(seconds * rng.triangular(0.2, 1.0, 0.6)):
+            group.finish()
+            shutil.rmtree(directory)
+            continue
+        try:
+            group.suspend(lambda files=group_of_files, way=in_place: swap(folder, files, way))
+            swap(folder, group_of_files)
+            ending = "refused"
+            if group.ended_well:
+                found = {"files": names(directory), **job.result(directory)}
+                ending = "old" if found == expected else "new"
+                if ending == "new":
+                    compare(others[group_of_files[0]], found)
+        except Failure as failure:
+            log(
+                f"{name}: {group_of_files[0]} ({'in place' if in_place else 'moved there'}), see "
+                f"{directory}: {failure}"
+            )
+            return False
+        endings[ending] = endings.get(ending, 0) + 1
+        shutil.rmtree(directory)
+    log(f"{name}: no mixture of inputs: {_counts(endings)}")
+    shutil.rmtree(folder)
+    return True
+
+
+def swap(folder: pathlib.Path, group_of_files: tuple[str, ...], in_place: bool = False) -> None:
+    """Exchanges files with those of the same names in `others`, which have the same sizes; files
+    that are moved there have the same times as well."""
+    for name in group_of_files:
+        path, other = folder / name, folder / "others" / name
+        status, content, new = path.stat(), path.read_bytes(), other.read_bytes()
+        other.write_bytes(content)
+        if in_place:
+            path.write_bytes(new)
+        else:
+            target = path.with_name(f"{path.name}.new")
+            target.write_bytes(new)
+            os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+            target.replace(path)
 
 
 def main() -> int:
@@ -280,14 +399,18 @@ def main() -> int:
     )
     parser.add_argument("--kills", type=int, default=10, help="how many kills must meet each job")
     parser.add_argument("--moves", type=int, help="moves of directories in place of kills")
+    parser.add_argument("--exchanges", type=int, help="exchanges of inputs in place of kills")
     parser.add_argument("--job", choices=[*JOBS, "all"], default="all")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    chosen = list(JOBS) if options.job == "all" else [options.job]
     attack, count = torment, options.kills
     if options.moves is not None:
         attack, count = displace, options.moves
+    chosen = list(JOBS) if options.job == "all" else [options.job]
+    if options.exchanges is not None:
+        attack, count = exchange, options.exchanges
+        chosen = [name for name in chosen if JOBS[name].inputs]
     return 0 if all([attack(name, JOBS[name], count, options.seed) for name in chosen]) else 1
 
 

@@ -25,6 +25,7 @@ class Job:
       result: directory → what must be the same.
       workers: processes that do it together, with TF_CONFIG.
       environment: variables for them.
+      inputs: groups of files for which `add_others` makes others.
     """
 
     command: tuple[str, ...]
@@ -32,6 +33,7 @@ class Job:
     result: Callable[[pathlib.Path], dict[str, object]]
     workers: int = 1
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    inputs: tuple[tuple[str, ...], ...] = ()
 
 
 def _contents(directory: pathlib.Path) -> dict[str, object]:
@@ -45,9 +47,11 @@ def _contents(directory: pathlib.Path) -> dict[str, object]:
 def _of_data(directory: pathlib.Path) -> dict[str, object]:
     contents = _contents(directory)
     statistics = json.loads(contents.pop("out.tfrecord.stats.json"))
-    # Where the files are, and how long it took.
+    # Where the files are, when they were written, and how long it took.
     return contents | {
-        name: value for name, value in statistics.items() if name not in ("run", "output_file")
+        name: value
+        for name, value in statistics.items()
+        if name not in ("run", "input_file", "output_file")
     }
 
 
@@ -124,6 +128,32 @@ def _write_records(folder: pathlib.Path) -> None:
     ONE_LAYER.to_file(str(folder / "bert_config.json"))
 
 
+def _write_packed(folder: pathlib.Path) -> None:
+    """Records of two lengths whose tokens are masked while they are read."""
+    from data_gen.options import PretrainingDataOptions
+    from data_gen.pretraining.generation import generate
+    from tests.tiny import CONFIG
+
+    _write_words(folder)
+    CONFIG.to_file(str(folder / "bert_config.json"))
+    lines = (folder / "corpus.txt").read_text().splitlines(keepends=True)
+    (folder / "corpus.txt").write_text("".join(lines[:1200]))
+    for length in (16, 24):
+        generate(
+            PretrainingDataOptions(
+                input_file=str(folder / "corpus.txt"),
+                output_file=str(folder / f"packed{length}.tfrecord"),
+                vocab_file=str(folder / "vocab.txt"),
+                max_seq_length=length,
+                max_predictions_per_seq=4,
+                dupe_factor=1,
+                num_workers=1,
+                packed=True,
+                dynamic_masking=True,
+            )
+        )
+
+
 def _write_examples(folder: pathlib.Path) -> None:
     from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
 
@@ -144,6 +174,13 @@ def _write_teacher(folder: pathlib.Path) -> None:
         str(folder / "teacher/task.json"),
         {"kind": "classification", "labels": ["no", "yes"], "max_seq_length": 16},
     )
+
+
+def _write_teacher_and_rows(folder: pathlib.Path) -> None:
+    from tests.bert_tf.tasks.classification.toy_task import write_csv
+
+    _write_teacher(folder)
+    write_csv(folder / "rows.csv", 6000, 4)
 
 
 def _write_pairs(folder: pathlib.Path) -> None:
@@ -197,6 +234,13 @@ def _write_checkpoint(folder: pathlib.Path, *heads: str, task: dict | None = Non
 
 def _write_masked_lm(folder: pathlib.Path) -> None:
     _write_checkpoint(folder, "masked_lm")
+
+
+def _write_three(folder: pathlib.Path) -> None:
+    from tests.tiny import write_tiny
+
+    for seed, name in enumerate(("first", "second", "third")):
+        write_tiny(folder / name, "masked_lm", "next_sentence", seed=seed)
 
 
 def _write_embedder(folder: pathlib.Path) -> None:
@@ -302,6 +346,41 @@ _REVIEWS = (
 )
 
 
+def add_others(folder: pathlib.Path, inputs: tuple[tuple[str, ...], ...]) -> None:
+    """Writes, below `others`, files of the same sizes as the inputs and with other contents: lines
+    and records in another order, weights of another sign."""
+    import tensorflow as tf
+
+    for name in (name for group in inputs for name in group):
+        path, other = folder / name, folder / "others" / name
+        other.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".tfrecord":
+            records = list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator())
+            with tf.io.TFRecordWriter(str(other)) as writer:
+                for record in (*records[len(records) // 2 :], *records[: len(records) // 2]):
+                    writer.write(record)
+        elif path.suffix == ".index":
+            reader = tf.train.load_checkpoint(str(path.with_suffix("")))
+            tensors = {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+            tf.raw_ops.SaveV2(
+                prefix=str(other.with_suffix("")),
+                tensor_names=list(tensors),
+                shape_and_slices=[""] * len(tensors),
+                tensors=[
+                    -value if getattr(value, "dtype", None) == np.float32 else value
+                    for value in tensors.values()
+                ],
+            )
+        elif not other.exists():
+            first, *lines = path.read_bytes().splitlines(keepends=True)
+            half = len(lines) // 2
+            other.write_bytes(b"".join([first, *lines[half:], *lines[:half]]))
+
+
+def _weights(directory: str) -> tuple[str, ...]:
+    return f"{directory}/ckpt-0.index", f"{directory}/ckpt-0.data-00000-of-00001"
+
+
 def _export(*flags: str, prepare: Callable[[pathlib.Path], None] = _write_masked_lm) -> Job:
     return Job(
         ("export_model.py", "--init_checkpoint=../model", "--export_dir=out", *flags),
@@ -311,7 +390,12 @@ def _export(*flags: str, prepare: Callable[[pathlib.Path], None] = _write_masked
 
 
 JOBS = {
-    "pretraining": Job((*_PRETRAINING, "--input_file=../train.tfrecord"), _write_records, _of_run),
+    "pretraining": Job(
+        (*_PRETRAINING, "--input_file=../train.tfrecord"),
+        _write_records,
+        _of_run,
+        inputs=(("train.tfrecord",), ("dev.tfrecord",)),
+    ),
     "workers": Job(
         (
             *_PRETRAINING,
@@ -324,7 +408,50 @@ JOBS = {
         workers=3,
     ),
     "finetuning": Job(
-        (*_REVIEWS, "--learning_rate=1e-3", "--num_train_epochs=3"), _write_examples, _of_run
+        (*_REVIEWS, "--learning_rate=1e-3", "--num_train_epochs=3"),
+        _write_examples,
+        _of_run,
+        inputs=(("train.csv",), ("dev.csv",), ("test.csv",)),
+    ),
+    "early_stopping": Job(
+        (
+            *_REVIEWS,
+            "--learning_rate=1e-2",
+            "--num_train_epochs=30",
+            "--early_stopping_patience=3",
+            "--best_metric=accuracy",
+        ),
+        _write_examples,
+        _of_run,
+    ),
+    "two_workers": Job(
+        (*_REVIEWS, "--learning_rate=1e-3", "--num_train_epochs=2"),
+        _write_examples,
+        _of_run,
+        workers=2,
+    ),
+    "phases": Job(
+        (
+            "run_pretraining.py",
+            "--do_train",
+            "--do_eval",
+            "--phases=16:0.5:../packed16.tfrecord,24:0.5:../packed24.tfrecord",
+            "--eval_file=../packed*.tfrecord",
+            "--bert_config_file=../bert_config.json",
+            "--vocab_file=../vocab.txt",
+            "--optimizer=lamb",
+            "--masked_lm_prob=0.3,0.15",
+            "--train_batch_size=8",
+            "--learning_rate=1e-3",
+            "--num_train_steps=40",
+            "--num_warmup_steps=10",
+            "--save_checkpoints_steps=5",
+            "--eval_steps=20",
+            "--iterations_per_loop=5",
+            "--output_dir=out",
+        ),
+        _write_packed,
+        _of_run,
     ),
     "selection": Job(
         (
@@ -347,6 +474,7 @@ JOBS = {
         ),
         _write_teacher,
         _of_run_and_caches,
+        inputs=(("train.csv",), ("test.csv",), _weights("teacher")),
     ),
     "features": Job(
         (
@@ -368,6 +496,7 @@ JOBS = {
         ),
         _write_sentences,
         _of_run_and_caches,
+        inputs=(("train.conll",), _weights("model")),
     ),
     "embeddings": Job(
         (
@@ -399,6 +528,7 @@ JOBS = {
         ),
         _write_words,
         _of_data,
+        inputs=(("corpus.txt",),),
     ),
     "convert": Job(
         (
@@ -408,6 +538,17 @@ JOBS = {
             "--output=out",
         ),
         _write_masked_lm,
+        _contents,
+        inputs=(_weights("model"),),
+    ),
+    "average": Job(
+        (
+            "convert_checkpoint.py",
+            "--input=../first,../second,../third",
+            "--output_format=native",
+            "--output=out",
+        ),
+        _write_three,
         _contents,
     ),
     "download": Job(
@@ -436,6 +577,19 @@ JOBS = {
         ),
         _write_masked_lm,
         _contents,
+        inputs=(("lines.txt",), _weights("model")),
+    ),
+    "predict": Job(
+        (
+            "predict.py",
+            "--init_checkpoint=../teacher",
+            "--input_file=../rows.csv",
+            "--text_a_column=review",
+            "--output_file=out.csv",
+        ),
+        _write_teacher_and_rows,
+        _contents,
+        inputs=(("rows.csv",), _weights("teacher")),
     ),
     "search": Job(
         (
@@ -446,6 +600,7 @@ JOBS = {
         ),
         _write_embedder,
         _contents,
+        inputs=(("lines.txt",), _weights("model")),
     ),
     "vocab": Job(
         (
@@ -457,6 +612,7 @@ JOBS = {
         ),
         _write_words,
         _contents,
+        inputs=(("corpus.txt",),),
     ),
     "experiment": Job(
         (

@@ -5,6 +5,7 @@ exchanged for others. All follow from a seed.
 """
 
 import copy
+import csv
 import dataclasses
 import gzip
 import json
@@ -16,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bert_common.options import Option, declared_options
-from tests.fuzz.workspace import OTHERS, Command
+from tests.fuzz.workspace import OTHERS, Command, write_parquet
 
 # Large values of these are long runs, and no mistakes of the program's.
 _LONG = {"num_train_steps", "num_train_epochs", "dupe_factor", "eval_steps"}
@@ -133,6 +134,7 @@ class Case:
       kept: files and directories whose files stay as they are even if the command is accepted.
       exchanged: files or directories in the place of which others stand; who accepts these has made
         them anew.
+      while_read: file that becomes another one when it is opened, and at which opening, from 1.
     """
 
     command: Command
@@ -140,6 +142,7 @@ class Case:
     spoil: Callable[[pathlib.Path], None] = lambda folder: None
     kept: tuple[str, ...] = ()
     exchanged: tuple[str, ...] = ()
+    while_read: tuple[str, int] | None = None
 
 
 def make_case(commands: tuple[Command, ...], seed: int, number: int) -> Case:
@@ -147,15 +150,17 @@ def make_case(commands: tuple[Command, ...], seed: int, number: int) -> Case:
     rng = random.Random(f"{seed}/{number}")
     command = rng.choice(commands)
     kind = rng.random()
-    if command.exchanges and kind < 0.5:
+    if command.exchanges and kind < 0.25:
         return exchange(command, rng.choice(command.exchanges))
+    if command.exchanges and kind < 0.5:
+        return _exchange_while_read(command, rng)
     if kind < 0.35 and (options := declared_options(command.entry[0])):
         return _spoil_flag(command, rng.choice(options), rng)
     if kind < 0.38:
         return _point_output_at_flags(command, rng)
-    if kind < 0.45:
+    if kind < 0.5 and not command.words:
         return _point_output_at_input(command, rng)
-    if kind < 0.5 and command.words:
+    if kind < 0.5:
         word = rng.choice(_TEXTS)
         return Case(dataclasses.replace(command, words=(word,)), f"word {ascii(word)[:80]}")
     return _spoil_file(command, rng)
@@ -179,15 +184,92 @@ def exchange(command: Command, names: tuple[str, ...]) -> Case:
     return Case(command, f"others' {', '.join(names)}", spoil, exchanged=names)
 
 
+def _exchange_while_read(command: Command, rng: random.Random) -> Case:
+    """An input of a run or an index becomes another one at the moment in which it is opened."""
+    names = sorted({name for group in command.exchanges for name in group})
+    name, opening = rng.choice(names), rng.randint(1, 4)
+    return Case(
+        command, f"others' {name} when it is opened ({opening})", while_read=(name, opening)
+    )
+
+
 def _point_output_at_input(command: Command, rng: random.Random) -> Case:
-    """An output is a file that the command reads, or part of a checkpoint, a run or an index."""
+    """An output is a file that the command reads, or part of a checkpoint, a run or an index, by
+    any road."""
     outputs = [name for name in _OUTPUTS if name in command.arguments]
     if not outputs:
         return _spoil_file(command, rng)
     name, target = rng.choice(outputs), rng.choice((*command.inputs, *_KEPT))
     # A run may write into its own directory.
     kept = () if target.startswith(f"{command.arguments[name]}/") else (target,)
-    return Case(_given(command, name, target), f"--{name}={target}, which exists", kept=kept)
+    road, way = rng.choice(sorted(ROADS)), rng.choice(("flag", "flag", "config", "flagfile"))
+    path, lay = ROADS[road](target)
+    arguments, contents = _given_by(way, {**command.arguments, name: path}, name)
+
+    def spoil(folder: pathlib.Path) -> None:
+        lay(folder)
+        for file, content in contents.items():
+            (folder / file).write_text(content)
+
+    return Case(
+        dataclasses.replace(command, arguments=arguments),
+        f"--{name}={path} ({road} to {target}, by {way})",
+        spoil,
+        kept=kept,
+    )
+
+
+def _given_by(
+    way: str, arguments: dict[str, str], name: str
+) -> tuple[dict[str, str], dict[str, str]]:
+    """One argument in a file of flags or of configuration, which the others name: arguments, and
+    file → content."""
+    if way == "flag":
+        return arguments, {}
+    others = {other: value for other, value in arguments.items() if other != name}
+    if way == "config":
+        return {**others, "config": "given.yaml"}, {"given.yaml": f"{name}: {arguments[name]}\n"}
+    # A file of flags may name another one.
+    return {**others, "flagfile": "given.flags"}, {
+        "given.flags": "--flagfile=inner.flags\n",
+        "inner.flags": f"--{name}={arguments[name]}\n",
+    }
+
+
+def _hard_link(folder: pathlib.Path, target: str) -> None:
+    # A directory has one name only.
+    link = (
+        (folder / "same").symlink_to
+        if (folder / target).is_dir()
+        else (folder / "same").hardlink_to
+    )
+    link(folder / target)
+
+
+# Road → target → its path, and what lays the road in a workspace.
+ROADS: dict[str, Callable[[str], tuple[str, Callable[[pathlib.Path], None]]]] = {
+    "path": lambda target: (target, lambda folder: None),
+    "detour": lambda target: (f"./evidence/../{target}", lambda folder: None),
+    "symbolic link": lambda target: (
+        "link",
+        lambda folder: (folder / "link").symlink_to(folder / target),
+    ),
+    "link in a chain": lambda target: (
+        "chain",
+        lambda folder: (
+            (
+                (folder / "link").symlink_to(target),
+                (folder / "chain").symlink_to("link"),
+            )
+            and None
+        ),
+    ),
+    "linked directory": lambda target: (
+        f"linked/{pathlib.PurePath(target).name}",
+        lambda folder: (folder / "linked").symlink_to((folder / target).parent),
+    ),
+    "hard link": lambda target: ("same", lambda folder: _hard_link(folder, target)),
+}
 
 
 def _point_output_at_flags(command: Command, rng: random.Random) -> Case:
@@ -195,16 +277,22 @@ def _point_output_at_flags(command: Command, rng: random.Random) -> Case:
     outputs = [name for name in ("output_file", "held_out_file") if name in command.arguments]
     if not outputs:
         return _point_output_at_input(command, rng)
-    name = rng.choice(outputs)
-    flag = rng.choice(("config", "flagfile"))
-    value = command.arguments[name]
-    content = f"{name}: {value}\n" if flag == "config" else f"--{name}={value}\n"
-    case = _given(_given(command, flag, "given.yaml"), name, "given.yaml")
+    name, way = rng.choice(outputs), rng.choice(("config", "flagfile"))
+    # The file's own value does not count: the command line has another one.
+    arguments, contents = _given_by(way, command.arguments, name)
+    target = rng.choice(sorted(contents))
+    path, lay = ROADS[rng.choice(sorted(ROADS))](target)
+
+    def spoil(folder: pathlib.Path) -> None:
+        for file, content in contents.items():
+            (folder / file).write_text(content)
+        lay(folder)
+
     return Case(
-        case,
-        f"--{name} is the file of --{flag}",
-        lambda folder: (folder / "given.yaml").write_text(content) and None,
-        kept=("given.yaml",),
+        dataclasses.replace(command, arguments={**arguments, name: path}),
+        f"--{name}={path} is {target}, of --{way}",
+        spoil,
+        kept=tuple(contents),
     )
 
 
@@ -240,11 +328,13 @@ def _spoil_file(command: Command, rng: random.Random) -> Case:
         kinds += [_record] * 3
     elif name.endswith((".index", ".safetensors")):
         kinds += [not_finite] * 3
+    elif name.endswith((".csv", ".tsv", ".parquet")):
+        kinds += [_table] * 3
     change, seed = rng.choice(kinds), rng.random()
 
     def spoil(folder: pathlib.Path) -> None:
         path, chosen = folder / name, random.Random(seed)
-        if change in (*_PLACES, _record, not_finite):
+        if change in (*_PLACES, _record, _table, not_finite):
             change(path, chosen)
         else:
             path.write_bytes(change(path.read_bytes(), chosen))
@@ -419,3 +509,51 @@ def _record(path: pathlib.Path, rng: random.Random) -> None:
     with tf.io.TFRecordWriter(str(path)) as writer:
         for one in records:
             writer.write(one.SerializeToString())
+
+
+def _table(path: pathlib.Path, rng: random.Random) -> None:
+    """One column, row or cell of a table is another."""
+    rows = _read_table(path)
+    change = rng.choice(
+        ("cell", "cell", "no column", "column twice", "other name", "row", "no rows")
+    )
+    column, row = rng.randrange(len(rows[0])), rng.randrange(1, len(rows))
+    if change == "cell":
+        rows[row][column] = rng.choice(
+            ("", " ", "nan", "1e400", "\0", "x" * 10**6, "[SEP]", "\n", '"')
+        )
+    elif change == "no column":
+        for cells in rows:
+            del cells[column]
+    elif change == "column twice":
+        for cells in rows:
+            cells.append(cells[column])
+    elif change == "other name":
+        rows[0][column] = rng.choice(("", " label", "LABEL", "label", "text", "\ufefftext", "1"))
+    elif change == "row":
+        # Parquet has no rows of other lengths.
+        if path.suffix == ".parquet":
+            rows[row] = [None] * len(rows[0])
+        else:
+            rows[row] += ["more"]
+    else:
+        del rows[1:]
+    _write_table(path, rows)
+
+
+def _read_table(path: pathlib.Path) -> list[list]:
+    if path.suffix == ".parquet":
+        import pyarrow.parquet
+
+        columns = pyarrow.parquet.read_table(path).to_pydict()
+        return [list(columns), *map(list, zip(*columns.values(), strict=True))]
+    with open(path, newline="") as file:
+        return list(csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ","))
+
+
+def _write_table(path: pathlib.Path, rows: list[list]) -> None:
+    if path.suffix == ".parquet":
+        write_parquet(path, rows)
+        return
+    with open(path, "w", newline="") as file:
+        csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",").writerows(rows)

@@ -4,12 +4,13 @@ import dataclasses
 import pathlib
 import random
 import re
+import shutil
 
 import pytest
 
 from bert_common.errors import UserError
 from tests.fuzz.inputs import ACCEPTED, DAMAGE, GOOD, REFUSED, SILENT, TRACEBACK, run_case
-from tests.fuzz.mutations import Case, exchange, make_case, not_finite
+from tests.fuzz.mutations import ROADS, Case, exchange, make_case, not_finite
 from tests.fuzz.workspace import COMMANDS, Command, make_workspace
 
 # Those that need no graph.
@@ -81,9 +82,38 @@ def test_inputs_of_another_run_that_are_taken_are_a_finding(workspace, monkeypat
     )
 
 
+@pytest.mark.parametrize(("opening", "kind"), [(1, SILENT), (2, ACCEPTED)])
+def test_an_input_that_is_another_one_when_it_is_opened_is_a_finding(
+    workspace, monkeypatch, opening, kind
+):
+    command = _instead_of_a_run(
+        monkeypatch, lambda options: pathlib.Path("table.csv").read_text() and None
+    )
+    ending = run_case(Case(command, "", while_read=("table.csv", opening)), workspace)
+    assert ending.kind == kind
+
+
+@pytest.mark.parametrize("target", ["encoder/ckpt-0.index", "table.csv", "sentences"])
+def test_every_road_leads_to_the_input(tmp_path, target):
+    (tmp_path / target).parent.mkdir(exist_ok=True)
+    (tmp_path / "evidence").mkdir()
+    if target == "sentences":
+        (tmp_path / target).mkdir()
+    else:
+        (tmp_path / target).touch()
+    paths = set()
+    for number, road in enumerate(ROADS.values()):
+        folder = shutil.copytree(tmp_path, tmp_path.with_name(f"{tmp_path.name}-{number}"))
+        path, lay = road(target)
+        lay(folder)
+        paths.add(path)
+        assert (folder / path).samefile(folder / target)
+    assert len(paths) == len(ROADS)
+
+
 @pytest.mark.parametrize("name", ["encoder/ckpt-0.index", "huggingface/model.safetensors"])
 def test_weights_that_are_not_finite_are_refused_by_their_name(workspace, name):
-    (command,) = (one for one in _QUICK if name in one.inputs)
+    command = next(one for one in _QUICK if name in one.inputs)
     ending = run_case(
         Case(command, "", lambda folder: not_finite(folder / name, random.Random(1))), workspace
     )

@@ -21,6 +21,31 @@ def test_a_directory_that_is_put_in_the_place_of_a_held_one_stays_as_it_is():
     assert kill.displace("data", kill.JOBS["data"], moves=1, seed=1, log=lines.append), lines
 
 
+def test_inputs_that_are_exchanged_are_never_mixed():
+    lines = []
+    assert kill.exchange("data", kill.JOBS["data"], exchanges=1, seed=1, log=lines.append), lines
+
+
+def test_other_inputs_have_the_same_size_and_come_and_go(tmp_path):
+    job = kill.JOBS["distillation"]
+    job.prepare(tmp_path)
+    kill.add_others(tmp_path, job.inputs)
+    names = [name for group in job.inputs for name in group]
+    before = {name: (tmp_path / name).read_bytes() for name in names}
+    for in_place in (False, True):
+        times = {name: (tmp_path / name).stat().st_mtime_ns for name in names}
+        for group in job.inputs:
+            kill.swap(tmp_path, group, in_place)
+        for name in names:
+            # An index has the offsets of the weights, in other bytes.
+            if not name.endswith(".index"):
+                content = (tmp_path / name).read_bytes()
+                assert len(content) == len(before[name])
+                assert (content != before[name]) != in_place
+            if not in_place:
+                assert (tmp_path / name).stat().st_mtime_ns == times[name]
+
+
 @pytest.mark.parametrize("name", kill.JOBS)
 def test_the_command_of_a_job_is_understood(name, tmp_path, monkeypatch):
     job = kill.JOBS[name]

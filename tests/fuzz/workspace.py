@@ -366,6 +366,91 @@ COMMANDS = (
         },
         ("train.tfrecord", *_files_of("masked")),
     ),
+    Command(
+        "run_classifier.py",
+        {
+            **_TUNING,
+            "task_name": "custom",
+            "train_file": "rows.parquet",
+            "text_a_column": "text",
+            "label_column": "label",
+            "id_column": "number",
+            "optimizer": "lamb",
+        },
+        ("rows.parquet", *_files_of("encoder")),
+    ),
+    Command(
+        "run_classifier.py",
+        {
+            **_TUNING,
+            "task_name": "custom",
+            "train_file": "several.tsv",
+            "test_file": "rows.tsv",
+            "do_predict": "true",
+            "text_a_column": "text",
+            "label_columns": "x,y",
+            "id_column": "number",
+        },
+        ("several.tsv", "rows.tsv"),
+    ),
+    Command(
+        "run_classifier.py",
+        {
+            **_TUNING,
+            "task_name": "custom",
+            "train_file": "rows.jsonl",
+            "dev_fraction": "0.3",
+            "do_eval": "true",
+            "text_a_column": "text",
+            "label_column": "label",
+            "skip_bad_rows": "2",
+        },
+        ("rows.jsonl",),
+    ),
+    Command(
+        "predict.py",
+        {
+            "init_checkpoint": "classification",
+            "input_file": "rows.parquet",
+            "text_a_column": "text",
+            "output_file": "out.csv",
+        },
+        ("rows.parquet", *_files_of("classification", "task.json")),
+    ),
+    Command(
+        "predict.py",
+        {
+            "init_checkpoint": "classification",
+            "input_file": "rows.tsv",
+            "text_a_column": "text",
+            "id_column": "number",
+            "output_file": "out.jsonl",
+        },
+        ("rows.tsv",),
+    ),
+    Command(
+        "convert_checkpoint.py",
+        {
+            "input": "tuning/run",
+            "output_format": "original",
+            "output": "out",
+            "optimizer_state": "true",
+        },
+        tuple(
+            f"tuning/run/{name}"
+            for name in (
+                "checkpoint",
+                "bert_config.json",
+                "tokenizer_config.json",
+                "best/best.json",
+            )
+        ),
+    ),
+    Command(
+        "convert_checkpoint.py",
+        {"input": "encoder,others/encoder", "output_format": "native", "output": "out"},
+        (*_files_of("encoder"), *_files_of("others/encoder")),
+    ),
     Command("plot.py", {"output_dir": "out", "formats": "png"}, ("run/metrics.jsonl",), ("run",)),
     Command(
         "plot.py",
@@ -606,6 +691,15 @@ def _write_texts(folder: pathlib.Path) -> None:
         "corpus.txt": "\n\n".join("\n".join(_TEXTS) for _ in range(8)) + "\n",
         **_tables(_TEXTS, "xyz"),
         **{f"{OTHERS}/{name}": text for name, text in _tables(_TEXTS[::-1], "yzx").items()},
+        "rows.tsv": "number\ttext\tlabel\n"
+        + "".join(f"{row}\t{text}\t{'xyz'[row % 3]}\n" for row, text in enumerate(_TEXTS * 3)),
+        "several.tsv": "number\ttext\tx\ty\n"
+        + "".join(
+            f"{row}\t{text}\t{row % 2}\t{row % 3 % 2}\n" for row, text in enumerate(_TEXTS * 2)
+        ),
+        "rows.jsonl": _json_lines(
+            {"text": text, "label": "xyz"[row % 3]} for row, text in enumerate(_TEXTS * 6)
+        ),
         "pairs.csv": "a,b,label\n"
         + "".join(
             f"{text},the list {number},{number % 2}\n" for number, text in enumerate(_TEXTS * 2)
@@ -699,6 +793,8 @@ def _write_texts(folder: pathlib.Path) -> None:
     for name, text in contents.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
+    rows = [line.split("\t") for line in contents["rows.tsv"].splitlines()]
+    write_parquet(folder / "rows.parquet", rows)
     (folder / "corpus.jsonl.gz").write_bytes(
         gzip.compress(_json_lines([{"text": context}] * 8).encode())
     )
@@ -717,3 +813,16 @@ def _tables(texts: Sequence[str], labels: str) -> dict[str, str]:
 
 def _json_lines(values: Iterable[dict]) -> str:
     return "".join(json.dumps(value) + "\n" for value in values)
+
+
+def write_parquet(path: pathlib.Path, rows: Sequence[Sequence[str | None]]) -> None:
+    """Writes a header and rows; names may come twice."""
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = [
+        pyarrow.array(list(column), pyarrow.string()) for column in zip(*rows[1:], strict=True)
+    ]
+    # Without rows there are still columns.
+    columns = columns or [pyarrow.array([], pyarrow.string()) for _ in rows[0]]
+    pyarrow.parquet.write_table(pyarrow.Table.from_arrays(columns, names=list(rows[0])), path)

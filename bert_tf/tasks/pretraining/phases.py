@@ -153,15 +153,38 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Pretrai
         )
         _check_phase(phase, config)
         checked.append(phase)
-    groups = _choose_groups(options, checked)
-    phases = []
-    # A phase begins in the stream of examples where the one before it has ended.
+    return _placed(checked, _choose_groups(options, checked))
+
+
+def resize(
+    phases: Sequence[PretrainingPhase], options: PretrainingOptions
+) -> list[PretrainingPhase]:
+    """Returns the phases of a run on the same records under options with other batch sizes."""
+    resized = []
+    for phase, (phase_options, _, _) in zip(phases, options.phase_options(), strict=True):
+        sizes = {
+            "train_batch_size": phase_options.train_batch_size,
+            "eval_batch_size": phase_options.eval_batch_size,
+        }
+        phase = dataclasses.replace(
+            phase,
+            batch_size=phase_options.train_batch_size,
+            options=phase.options.replace(**sizes),
+        )
+        resized.append(phase)
+    return _placed(resized, phases[0].groups)
+
+
+def _placed(phases: Sequence[PretrainingPhase], groups: int) -> list[PretrainingPhase]:
+    """Returns the phases with their positions in the stream of examples."""
+    placed = []
+    # A phase begins in the stream where the one before it has ended.
     first_record = 0
-    for phase in checked:
+    for phase in phases:
         phase = dataclasses.replace(phase, first_record=first_record, groups=groups)
-        phases.append(phase)
+        placed.append(phase)
         first_record = phase.batch_sizes().place(phase.last_step - phase.first_step)
-    return phases
+    return placed
 
 
 def _complete_options(options: PretrainingOptions) -> PretrainingOptions:

@@ -21,7 +21,7 @@ from bert_tf.runs.options import TEACHERS
 from bert_tf.runs.task import Task, row_flops
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.options import PretrainingOptions
-from bert_tf.tasks.pretraining.phases import PretrainingPhase, find_phases
+from bert_tf.tasks.pretraining.phases import PretrainingPhase, find_phases, resize
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
 from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import evaluation_dataset, training_dataset
@@ -185,6 +185,14 @@ class PretrainingTask(Task):
     @property
     def can_evaluate(self) -> bool:
         return self.options.do_eval or self.options.eval_steps > 0
+
+    def with_options(self, options: PretrainingOptions) -> "PretrainingTask":
+        other = super().with_options(options)
+        # The length is that of the records, whatever the model's number of positions.
+        other.options = options.replace(input_groups=self.options.input_groups)
+        other._phases = resize(self._phases, options)
+        other._evaluation_passes = {}
+        return other
 
     def make_model(self, dtype: str) -> BertForPreTraining:
         if self._teachers is not None:

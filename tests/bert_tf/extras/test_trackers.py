@@ -1,3 +1,4 @@
+import pathlib
 import types
 
 import numpy as np
@@ -14,6 +15,7 @@ from bert_tf.training.signals import Interrupted
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
 
 _MISSING = "is optional, and not installed here"
+_SECRET = "https://me:secret@host/x?sig=key"
 _VARIABLES = {
     "MLFLOW_ALLOW_FILE_STORE": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -67,7 +69,7 @@ def write_data(folder) -> None:
 def test_mlflow_has_a_run_and_its_resumption_in_one(tmp_path, capsys):
     mlflow = pytest.importorskip("mlflow", reason=f"mlflow {_MISSING}")
     write_data(tmp_path)
-    one = options(tmp_path, report_to=("mlflow",))
+    one = options(tmp_path, report_to=("mlflow",), tpu_zone=_SECRET)
     assert classification.run(one) == 0
     assert classification.run(one.replace(num_train_epochs=2)) == 0
     directory = tmp_path / "all/run"
@@ -80,6 +82,7 @@ def test_mlflow_has_a_run_and_its_resumption_in_one(tmp_path, capsys):
         "1",
         "0.003",
     )
+    assert found.data.params["tpu_zone"] == "https://***@host/x?***"
     lines = json_files.read_objects(str(directory / "metrics.jsonl"))
     for split in ("train", "eval"):
         history = client.get_metric_history(found.info.run_id, f"{split}/loss")
@@ -96,7 +99,7 @@ def test_mlflow_has_a_run_and_its_resumption_in_one(tmp_path, capsys):
 def test_wandb_has_a_run_and_its_resumption_under_one_id(tmp_path):
     wandb = pytest.importorskip("wandb", reason=f"wandb {_MISSING}")
     write_data(tmp_path)
-    one = options(tmp_path, report_to=("tensorboard", "wandb"))
+    one = options(tmp_path, report_to=("tensorboard", "wandb"), tpu_zone=_SECRET)
     assert classification.run(one) == 0
     assert classification.run(one.replace(num_train_epochs=2)) == 0
     # Its process writes the last of the log when it ends.
@@ -108,6 +111,9 @@ def test_wandb_has_a_run_and_its_resumption_under_one_id(tmp_path):
     assert len(logs) == 2
     for name in (b"train/loss", b"eval/accuracy", b"final/accuracy", b"num_train_epochs"):
         assert all(name in path.read_bytes() for path in logs)
+    # Nothing else that this run has written shows it either.
+    for path in filter(pathlib.Path.is_file, (tmp_path / "all").rglob("*")):
+        assert b"me:secret" not in path.read_bytes() and b"sig=key" not in path.read_bytes(), path
 
 
 class Run:

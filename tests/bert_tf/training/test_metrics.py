@@ -1,7 +1,11 @@
 import json
 
+import pytest
+
+from bert_common.errors import UserError
 from bert_tf.training.metrics import MetricsLogger
 from bert_tf.training.run_directory import read_metrics
+from tests.full_disk import full_disk
 
 
 def test_only_the_chief_writes(tmp_path):
@@ -38,3 +42,15 @@ def test_the_metrics_of_steps_that_are_done_again_are_dropped(tmp_path):
             {"step": 3, "split": "eval", "loss": 0.5},
         ]
     )
+
+
+def test_metrics_on_a_full_disk_end_the_run_and_keep_what_is_there(tmp_path):
+    reports = MetricsLogger(str(tmp_path), True, 0, print)
+    reports.evaluation(1, {"loss": 0.5})
+    before = (tmp_path / "metrics.jsonl").read_text()
+    with (
+        full_disk(len(before)),
+        pytest.raises(UserError, match=r"can't write .*metrics\.jsonl: File too large"),
+    ):
+        reports.evaluation(2, {"loss": 0.25})
+    assert (tmp_path / "metrics.jsonl").read_text() == before

@@ -126,6 +126,18 @@ def test_what_is_no_release_is_neither_kept_nor_recorded(server, tmp_path, cache
     read_checkpoint(NAME)
 
 
+def test_an_archive_is_unpacked_below_one_directory(server, tmp_path, cached):
+    data = io.BytesIO(server.files[PATH + ".zip"])
+    with zipfile.ZipFile(data, "a") as file:
+        for name in ("../outside", "../../../../outside", f"{tmp_path}/outside"):
+            file.writestr(name, "x")
+    server.files[PATH + ".zip"] = data.getvalue()
+    read_checkpoint(NAME)
+    assert {path.parent for path in tmp_path.rglob("outside")} <= {
+        path for path in (cached, *cached.rglob("*")) if path.is_dir()
+    }
+
+
 def test_a_later_download_must_be_what_the_first_was(server, golden, cached):
     read_checkpoint(NAME)
     shutil.rmtree(cached)

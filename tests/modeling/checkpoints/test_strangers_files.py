@@ -3,6 +3,8 @@
 import gzip
 import json
 import os
+import pathlib
+import re
 import time
 
 import h5py
@@ -14,6 +16,11 @@ from bert_common import files, json_files
 from bert_common.errors import UserError
 from modeling.checkpoints import companion_files
 from modeling.checkpoints.huggingface import H5File, SafetensorsFile
+
+_PROJECT = pathlib.Path(__file__).resolve().parents[3]
+_EXECUTES = re.compile(
+    r"^\s*import pickle|pickle\.load|allow_pickle=True|safe_mode=False|torch\.load", re.MULTILINE
+)
 
 
 def _unallocated(path) -> None:
@@ -118,3 +125,13 @@ def test_a_file_that_is_exchanged_between_its_header_and_its_numbers(tmp_path, n
     (tmp_path / "other").rename(path)
     with pytest.raises(UserError, match=f"{name} has changed while it was read"):
         reader.read("w")
+
+
+def test_nothing_executes_a_file_that_is_data():
+    """The project neither unpickles nor switches off Keras' checks."""
+    found = []
+    for package in ("bert_common", "bert_tf", "data_gen", "modeling"):
+        for path in (_PROJECT / package).rglob("*.py"):
+            if _EXECUTES.search(path.read_text("utf-8")):
+                found.append(str(path))
+    assert not found

@@ -10,7 +10,7 @@ import tensorflow as tf
 from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import find_phases
-from bert_tf.tasks.pretraining.task import run
+from bert_tf.tasks.pretraining.task import PretrainingTask, run
 from data_gen.pretraining.record_writer import RecordWriter
 from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, write_records
 from tests.bert_tf.training.packed import pack_features, sequences_of
@@ -48,6 +48,29 @@ def options(options, data) -> PretrainingOptions:
         save_checkpoints_steps=1000,
         keep_checkpoint_max=5,
     )
+
+
+def test_other_batch_sizes_need_no_other_reading_of_the_records(options, data, monkeypatch):
+    options = options.replace(
+        input_file=None, phases=f"12x6:0.5:{data}/short,{LENGTH}:0.5:{data}/packed"
+    )
+    changed = options.replace(train_batch_size=9, eval_batch_size=21)
+    expected = PretrainingTask(changed)
+    task = PretrainingTask(options)
+    monkeypatch.setattr("bert_tf.tasks.pretraining.data.check_records", None)
+    resized = task.with_options(changed)
+    assert resized.options == expected.options
+    phases = [
+        [
+            (phase.batch_size, phase.first_record, phase.groups, phase.flops, phase.options)
+            for phase in one.phases()
+        ]
+        for one in (resized, expected)
+    ]
+    assert phases[0] == phases[1]
+    assert [phase[0] for phase in phases[0]] == [6, 9]
+    # The task of the first options stays as it is.
+    assert [phase.batch_size for phase in task.phases()] == [6, 8]
 
 
 @pytest.mark.parametrize("name", ["packed", "open"])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_common import locks
 from bert_tf.runs import run as driver
 from bert_tf.tasks.pretraining.task import run
 from bert_tf.training import run_directory
@@ -202,7 +203,9 @@ def test_weights_of_a_run_are_evaluated_elsewhere_at_step_0(trained, options, ca
         do_train=False,
         do_eval=True,
     )
-    assert run(options) == 0
+    # The run may still be training.
+    with locks.directory_lock(str(trained), "busy"):
+        assert run(options) == 0
     found = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
     expected = json.loads((trained / "eval_results.json").read_text())
     assert found.pop("degenerate") == expected.pop("degenerate")
@@ -388,6 +391,28 @@ def test_a_disk_that_fills_while_training(options, refused, monkeypatch):
     assert sorted(glob.glob(f"{options.output_dir}/ckpt-*")) == [
         f"{options.output_dir}/ckpt-2.{part}" for part in ("data-00000-of-00001", "index")
     ]
+    assert tf.train.latest_checkpoint(options.output_dir) == f"{options.output_dir}/ckpt-2"
+
+
+def test_records_that_are_exchanged_while_they_train_are_found_at_the_next_checkpoint(
+    options, refused, monkeypatch, tmp_path
+):
+    path = tmp_path / "records"
+    write_records(path, 20)
+    write_records(tmp_path / "other", 20, 100)
+    status = path.stat()
+    os.utime(tmp_path / "other", ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert (tmp_path / "other").stat().st_size == status.st_size
+    write = tf.train.Checkpoint.write
+
+    def write_and_exchange(self, file_prefix, *args, **kwargs):
+        result = write(self, file_prefix, *args, **kwargs)
+        if file_prefix.endswith("ckpt-2"):
+            (tmp_path / "other").rename(path)
+        return result
+
+    monkeypatch.setattr(tf.train.Checkpoint, "write", write_and_exchange)
+    refused(f"--input_file: {path} has changed while it was read", input_file=str(path))
     assert tf.train.latest_checkpoint(options.output_dir) == f"{options.output_dir}/ckpt-2"
 
 
