@@ -12,7 +12,7 @@ import re
 
 import pytest
 
-from bert_tf.evaluation.significance import holm, paired_p
+from bert_tf.evaluation.significance import difference, holm
 from bert_tf.tables import show_mean
 
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
@@ -170,7 +170,7 @@ def test_p_values_are_those_of_the_runs(page, file):
     pairs = [tuple(pair) for pair in found["compared"]]
     values = holm(
         [
-            paired_p(_seeds(rows[one][column]), _seeds(rows[other][column]))
+            difference(_seeds(rows[one][column]), _seeds(rows[other][column])).p
             for one, other, column in pairs
         ]
     )

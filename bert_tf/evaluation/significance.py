@@ -55,21 +55,6 @@ def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
     return Difference(mean, float(low), float(high), float(test.pvalue))
 
 
-def paired_p(a: Mapping[int, float], b: Mapping[int, float]) -> float | None:
-    """Returns the two-sided p of Student's paired t-test over the common seeds; None for fewer than
-    two of them, or for equal differences."""
-    # Seeds of one side alone have no partner.
-    seeds = a.keys() & b.keys()
-    if len(seeds) < 2:
-        return None
-    paired_a = {}
-    paired_b = {}
-    for seed in seeds:
-        paired_a[seed] = a[seed]
-        paired_b[seed] = b[seed]
-    return difference(paired_a, paired_b).p
-
-
 def holm(values: Sequence[float | None]) -> list[float | None]:
     """Returns p-values corrected for their number (Holm 1979); None stays None, and counts."""
     # Values that could not be tested are in the number of tests, which is conservative.

@@ -1,6 +1,6 @@
 import pytest
 
-from bert_tf.evaluation.significance import holm, paired_p
+from bert_tf.evaluation.significance import difference, holm
 
 
 def seeds(*values: float) -> dict[int, float]:
@@ -10,11 +10,11 @@ def seeds(*values: float) -> dict[int, float]:
 def test_a_paired_test_sees_what_is_the_same_for_every_seed():
     # The seeds differ by far more than the rows.
     a, b = seeds(10.0, 50.0, 90.0), seeds(9.0, 48.9, 89.1)
-    assert paired_p(a, b) == pytest.approx(0.0033, abs=1e-4)
-    assert paired_p(a, b) == paired_p(b, a)
-    assert paired_p(a, a) is None and paired_p(seeds(1.0), seeds(2.0)) is None
-    # Only seeds that both have are compared.
-    assert paired_p(a | {9: 1.0}, b | {8: 100.0}) == paired_p(a, b)
+    assert difference(a, b).p == pytest.approx(0.0033, abs=1e-4)
+    assert difference(a, b).p == difference(b, a).p
+    assert difference(a, a).p is None and difference(seeds(1.0), seeds(2.0)).p is None
+    # Rows of other seeds are not paired.
+    assert difference(a | {9: 50.0}, b | {8: 50.0}).p > 0.9
 
 
 def test_holm():
