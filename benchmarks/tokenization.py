@@ -1,13 +1,13 @@
-r"""Measures tokens per second of one core: this project, plain Python, and `tokenizers`.
+r"""Measures tokens per second of one core: this project, plain Python, and other packages.
 
   python benchmarks/tokenization.py --vocab_file=vocab.txt
   python benchmarks/tokenization.py --vocab_file=vocab.txt --text_file='corpus/*.txt'
 
 All run on the same text, in the same process, pinned to one core, in turns. Printed are medians of
 the processor time (`time.process_time`, all threads), which a busy machine disturbs less than the
-wall clock. Hugging Face's `tokenizers` takes part if it is installed. Every line is compared with
-the plain Python tokenizer: ours must be equal everywhere (exit status 1 otherwise); for the other
-the number of lines that differ is printed.
+wall clock. Hugging Face's `tokenizers` and `nanotoken` take part where they are installed. Every
+line is compared with the plain Python tokenizer: ours must be equal everywhere (exit status 1
+otherwise); for the others the number of lines that differ is printed.
 
   cold    a new tokenizer: it knows its vocabulary and learns everything else on the way
   warm    it has tokenized as much other text of the same kind, without a line in common
@@ -46,6 +46,7 @@ _SLOW_TURNS = 3
 _PYTHON = "plain Python"
 _OURS = "this project, "
 _RUST = "tokenizers"
+_NANOTOKEN = "nanotoken"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,9 @@ class TokenizationOptions(Options):
     )
     vocab_file: str = option(None, "WordPiece vocabulary, one token per line.", required=True)
     do_lower_case: bool = option(True, "Lower-case the text; False for a cased vocabulary.")
-    peers: bool = option(True, "Measure `tokenizers` as well, if it is installed.")
+    peers: bool = option(
+        True, "Measure `tokenizers` and `nanotoken` as well, where they are installed."
+    )
     megabytes: float = option(
         8, "Millions of characters to measure with, and to warm up with.", minimum=0.01
     )
@@ -134,6 +137,29 @@ def _rust_tokenizers(options: TokenizationOptions) -> dict[str, Candidate]:
         f"{name} encode_batch": Candidate(lambda: encode, rows, is_slow=True),
         f"{name} encode_batch_fast": Candidate(lambda: encode_fast, rows, is_slow=True),
     }
+
+
+def _nanotoken(options: TokenizationOptions, warm_up: list[str]) -> Candidate:
+    """Returns nanotoken's tokenizer, which has tokenized some lines before a turn."""
+    import nanotoken
+
+    def prepare() -> Callable[[list[str]], object]:
+        tokenizer = nanotoken.Tokenizer.from_vocab(
+            options.vocab_file, lowercase=options.do_lower_case
+        )
+
+        def encode(lines: list[str]):
+            # On one core its thread pool would only cost time.
+            return tokenizer.encode_batch(lines, add_special_tokens=False, parallel=False)
+
+        if warm_up:
+            encode(warm_up)
+        return encode
+
+    def rows(ragged) -> list[list[int]]:
+        return ragged.to_list()
+
+    return Candidate(prepare, rows)
 
 
 def main(options: TokenizationOptions) -> int:
@@ -217,6 +243,13 @@ def _candidates(
     if options.peers:
         try:
             candidates.update(_rust_tokenizers(options))
+        except ImportError as error:
+            print(f"skipping a peer: {error}")
+        try:
+            name = f"{_NANOTOKEN} {importlib.metadata.version(_NANOTOKEN)}"
+            candidates[f"{name}, cold"] = _nanotoken(options, [])
+            candidates[f"{name}, warm"] = _nanotoken(options, warm_up)
+            candidates[f"{name}, again"] = _nanotoken(options, lines)
         except ImportError as error:
             print(f"skipping a peer: {error}")
     return candidates
