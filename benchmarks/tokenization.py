@@ -31,9 +31,10 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import numpy as np
 
 from benchmarks.data_generation import docstring_corpus
+from benchmarks.history import HistoryOptions
 from bert_common import cli, files
 from bert_common.errors import UserError
-from bert_common.options import Options, option
+from bert_common.options import option
 from bert_tf.tables import named_table
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
@@ -45,12 +46,13 @@ _BATCH_SIZE = 1000
 _SLOW_TURNS = 3
 _PYTHON = "plain Python"
 _OURS = "this project, "
+_WARM = f"{_OURS}warm"
 _RUST = "tokenizers"
 _NANOTOKEN = "nanotoken"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TokenizationOptions(Options):
+class TokenizationOptions(HistoryOptions):
     """Options of the benchmark."""
 
     text_file: str | None = option(
@@ -187,6 +189,10 @@ def main(options: TokenizationOptions) -> int:
     )
     seconds = _measure(candidates, batches, options.repetitions)
     _print_table(seconds, num_tokens, num_different)
+    characters = f"{sum(map(len, lines)) / 1e6:.1f} million characters"
+    title = options.text_file or "docstrings of the installed packages"
+    others = {name: [value] for name, value in seconds.items() if name != _WARM}
+    options.record("tokenization", f"{characters}, {title}", {_WARM: [seconds[_WARM]], **others})
     for name, count in num_different.items():
         if count and name.startswith(_OURS):
             print(f"\nNOT EXACT: {name}: a line differs from the plain algorithm")
@@ -236,7 +242,7 @@ def _candidates(
     candidates = {
         _PYTHON: _python(ReferenceTokenizer(vocabulary.tokens, options.do_lower_case)),
         f"{_OURS}cold": _ours(vocabulary, options, []),
-        f"{_OURS}warm": _ours(vocabulary, options, warm_up),
+        _WARM: _ours(vocabulary, options, warm_up),
         f"{_OURS}again": _ours(vocabulary, options, lines),
         f"{_OURS}with offsets, warm": _ours(vocabulary, options, warm_up, offsets=True),
     }
