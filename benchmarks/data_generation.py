@@ -94,6 +94,7 @@ def main(options: DataGenerationOptions) -> None:
         )
     title = options.corpus_file or "docstrings of the installed packages"
     print(f"{title}: {len(text) / 1e6:.1f} MB of text, {_SETTINGS}")
+    options.record("pre-training data", f"{len(text) / 1e6:.1f} MB, {title}", seconds)
     interleaved.print_rates(seconds, [len(text) / 1e3] * options.repetitions, "kB")
 
 

@@ -71,6 +71,8 @@ def main(options: FinetuningOptions) -> None:
         f"{lengths.max()}); {sum(steps)} steps in {len(steps)} turns"
     )
     interleaved.print_rates(seconds, [batch_size * count for count in steps], "examples")
+    setting = f"{options.task}, {options.size}, {options.device}, {options.precision}"
+    options.record("fine-tuning", setting, seconds)
 
 
 def _steps_of_turns(steps_per_epoch: int, options: FinetuningOptions) -> list[int]:

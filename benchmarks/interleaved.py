@@ -22,6 +22,7 @@ from unittest import mock
 
 import numpy as np
 
+from benchmarks.history import HistoryOptions
 from bert_common import gpus
 from bert_common.errors import UserError
 from bert_common.options import Options, option
@@ -54,7 +55,7 @@ class VocabularyOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TurnsOptions(Options):
+class TurnsOptions(HistoryOptions):
     """Processes and results."""
 
     threads: int | None = option(

@@ -95,6 +95,11 @@ def main(options: PretrainingStepOptions) -> None:
         for name in seconds:
             memory[name] = f"{json_files.read(os.path.join(folder, name)):,.0f}"
     _print_results(options, config, seconds, memory)
+    setting = (
+        f"{options.size}, {options.batch_size} × {options.max_seq_length} tokens, "
+        f"{options.device}, {options.precision}"
+    )
+    options.record("pre-training step", setting, seconds)
 
 
 def _print_results(

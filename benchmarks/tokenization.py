@@ -1,13 +1,13 @@
-r"""Measures tokens per second of one core: this project, plain Python, and `tokenizers`.
+r"""Measures tokens per second of one core: this project, plain Python, and other packages.
 
   python benchmarks/tokenization.py --vocab_file=vocab.txt
   python benchmarks/tokenization.py --vocab_file=vocab.txt --text_file='corpus/*.txt'
 
 All run on the same text, in the same process, pinned to one core, in turns. Printed are medians of
 the processor time (`time.process_time`, all threads), which a busy machine disturbs less than the
-wall clock. Hugging Face's `tokenizers` takes part if it is installed. Every line is compared with
-the plain Python tokenizer: ours must be equal everywhere (exit status 1 otherwise); for the other
-the number of lines that differ is printed.
+wall clock. Hugging Face's `tokenizers` and `nanotoken` take part where they are installed. Every
+line is compared with the plain Python tokenizer: ours must be equal everywhere (exit status 1
+otherwise); for the others the number of lines that differ is printed.
 
   cold    a new tokenizer: it knows its vocabulary and learns everything else on the way
   warm    it has tokenized as much other text of the same kind, without a line in common
@@ -31,9 +31,10 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import numpy as np
 
 from benchmarks.data_generation import docstring_corpus
+from benchmarks.history import HistoryOptions
 from bert_common import cli, files
 from bert_common.errors import UserError
-from bert_common.options import Options, option
+from bert_common.options import option
 from bert_tf.tables import named_table
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
@@ -45,11 +46,13 @@ _BATCH_SIZE = 1000
 _SLOW_TURNS = 3
 _PYTHON = "plain Python"
 _OURS = "this project, "
+_WARM = f"{_OURS}warm"
 _RUST = "tokenizers"
+_NANOTOKEN = "nanotoken"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TokenizationOptions(Options):
+class TokenizationOptions(HistoryOptions):
     """Options of the benchmark."""
 
     text_file: str | None = option(
@@ -59,7 +62,9 @@ class TokenizationOptions(Options):
     )
     vocab_file: str = option(None, "WordPiece vocabulary, one token per line.", required=True)
     do_lower_case: bool = option(True, "Lower-case the text; False for a cased vocabulary.")
-    peers: bool = option(True, "Measure `tokenizers` as well, if it is installed.")
+    peers: bool = option(
+        True, "Measure `tokenizers` and `nanotoken` as well, where they are installed."
+    )
     megabytes: float = option(
         8, "Millions of characters to measure with, and to warm up with.", minimum=0.01
     )
@@ -136,6 +141,29 @@ def _rust_tokenizers(options: TokenizationOptions) -> dict[str, Candidate]:
     }
 
 
+def _nanotoken(options: TokenizationOptions, warm_up: list[str]) -> Candidate:
+    """Returns nanotoken's tokenizer, which has tokenized some lines before a turn."""
+    import nanotoken
+
+    def prepare() -> Callable[[list[str]], object]:
+        tokenizer = nanotoken.Tokenizer.from_vocab(
+            options.vocab_file, lowercase=options.do_lower_case
+        )
+
+        def encode(lines: list[str]):
+            # On one core its thread pool would only cost time.
+            return tokenizer.encode_batch(lines, add_special_tokens=False, parallel=False)
+
+        if warm_up:
+            encode(warm_up)
+        return encode
+
+    def rows(ragged) -> list[list[int]]:
+        return ragged.to_list()
+
+    return Candidate(prepare, rows)
+
+
 def main(options: TokenizationOptions) -> int:
     warm_up, lines = split(_read_text(options), int(options.megabytes * 1e6))
     candidates = _candidates(options, warm_up, lines)
@@ -161,6 +189,10 @@ def main(options: TokenizationOptions) -> int:
     )
     seconds = _measure(candidates, batches, options.repetitions)
     _print_table(seconds, num_tokens, num_different)
+    characters = f"{sum(map(len, lines)) / 1e6:.1f} million characters"
+    title = options.text_file or "docstrings of the installed packages"
+    others = {name: [value] for name, value in seconds.items() if name != _WARM}
+    options.record("tokenization", f"{characters}, {title}", {_WARM: [seconds[_WARM]], **others})
     for name, count in num_different.items():
         if count and name.startswith(_OURS):
             print(f"\nNOT EXACT: {name}: a line differs from the plain algorithm")
@@ -210,13 +242,20 @@ def _candidates(
     candidates = {
         _PYTHON: _python(ReferenceTokenizer(vocabulary.tokens, options.do_lower_case)),
         f"{_OURS}cold": _ours(vocabulary, options, []),
-        f"{_OURS}warm": _ours(vocabulary, options, warm_up),
+        _WARM: _ours(vocabulary, options, warm_up),
         f"{_OURS}again": _ours(vocabulary, options, lines),
         f"{_OURS}with offsets, warm": _ours(vocabulary, options, warm_up, offsets=True),
     }
     if options.peers:
         try:
             candidates.update(_rust_tokenizers(options))
+        except ImportError as error:
+            print(f"skipping a peer: {error}")
+        try:
+            name = f"{_NANOTOKEN} {importlib.metadata.version(_NANOTOKEN)}"
+            candidates[f"{name}, cold"] = _nanotoken(options, [])
+            candidates[f"{name}, warm"] = _nanotoken(options, warm_up)
+            candidates[f"{name}, again"] = _nanotoken(options, lines)
         except ImportError as error:
             print(f"skipping a peer: {error}")
     return candidates

@@ -32,3 +32,22 @@ def test_the_page_has_six_short_programs():
     assert len(PROGRAMS) == _PAGE.split("\n## Optimizer\n")[0].count("```python") == 6
     for title, program, _ in PROGRAMS:
         assert len(program.splitlines()) <= 35, title
+
+
+BESIDE = re.findall(
+    r"```python\n(.*?)```", _PAGE.split("\n## Beside KerasHub\n")[1].split("\n## ")[0], re.DOTALL
+)
+
+
+@pytest.mark.parametrize(
+    ("package", "program"), zip(("modeling", "keras_hub"), BESIDE, strict=True)
+)
+def test_the_same_program_with_each_library(package, program, tmp_path, monkeypatch):
+    pytest.importorskip(package, reason="pip install --group peers")
+    monkeypatch.chdir(tmp_path)
+    assert len(program.splitlines()) <= 15
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(program, "docs/keras.md", "exec"), {"__name__": "__main__"})
+    assert printed.getvalue() == "[1 1 0 0]\n"

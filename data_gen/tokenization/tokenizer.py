@@ -8,20 +8,22 @@ Input: texts. Output: flat arrays of ids, for features.
 
 The speed comes from a cache: the original's algorithm never looks beyond a chunk (text between
 white space and Chinese characters), so each chunk is tokenized once and remembered. Large batches
-of mostly ASCII text go through `vectorized.py`, two to three times as fast; all unfitting are
+of mostly ASCII text go through `vectorized.py`, about three times as fast; all unfitting are
 `b"".join(map(cache.__getitem__, text.split()))`, loops in C.
 """
 
+import bisect
+import itertools
 import struct
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from data_gen.tokenization.added_tokens import AddedTokens
 from data_gen.tokenization.settings import AddedToken
-from data_gen.tokenization.vectorized import PIECE_WITH_OFFSETS, VectorizedTokenizer
+from data_gen.tokenization.vectorized import PIECE_WITH_OFFSETS, SEPARATOR, VectorizedTokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from data_gen.tokenization.wordpiece import (
     ID_BYTES,
@@ -46,7 +48,7 @@ _SMALLEST_BATCH = 8_000
 # cache of a core.
 _BATCH_CHARACTERS = 128_000
 # Largest batch in bytes; a single text may be longer than a batch should be. Two of these must have
-# fewer different words than a `WordTable` holds.
+# fewer different words than a `UnitTable` holds.
 _LONGEST_BATCH = 200_000
 # Texts with more bytes per character are mostly not ASCII: their words are too long for the table.
 _MAX_BYTES_PER_CHARACTER = 1.25
@@ -233,34 +235,38 @@ class Tokenizer:
 
     def _encode(self, texts: Sequence[str], offsets: bool) -> _Pieces:
         """Encodes each text in the way that is quickest for it."""
-        if sum(map(len, texts)) <= _SMALLEST_BATCH:
+        ends = list(itertools.accumulate(map(len, texts)))
+        if not ends or ends[-1] <= _SMALLEST_BATCH:
             return self._encode_chunks(texts, offsets)
-        batches = [self._encode_part(batch, offsets) for batch in _batches(texts)]
+        parts = []
+        start = 0
+        full = _BATCH_CHARACTERS
+        while start < len(texts):
+            end = bisect.bisect_left(ends, full, hi=len(texts) - 1) + 1
+            parts.append(self._encode_part(texts[start:end], offsets))
+            start = end
+            full = ends[end - 1] + _BATCH_CHARACTERS
+        if len(parts) == 1:
+            return parts[0]
         return _Pieces(
-            np.concatenate([batch.pieces for batch in batches]),
-            np.concatenate([batch.row_lengths for batch in batches]),
+            np.concatenate([part.pieces for part in parts]),
+            np.concatenate([part.row_lengths for part in parts]),
         )
 
     def _encode_part(self, texts: Sequence[str], offsets: bool) -> _Pieces:
         """Encodes a batch, or a single longer text."""
-        joined = "\n".join(texts)
-        if joined.isascii():
-            data = joined.encode()
-            lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        else:
-            # Half a surrogate pair, which JSON may hold, must not be an error here.
-            encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-            data = b"\n".join(encoded)
-            lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-        if _fits_vectorized(joined, data):
-            return self._encode_vectorized(data, lengths, offsets)
+        joined = SEPARATOR.decode().join(texts)
+        # Half a surrogate pair, which JSON may hold, must not be an error here.
+        data = joined.encode("utf-8", "surrogatepass")
+        if _fits_vectorized(joined, data, num_texts=len(texts)):
+            return self._encode_vectorized(data, offsets)
         if len(texts) == 1:
             return self._encode_chunks(texts, offsets)
         return self._encode_mixed(texts, offsets)
 
-    def _encode_vectorized(self, data: bytes, lengths: np.ndarray, offsets: bool) -> _Pieces:
+    def _encode_vectorized(self, data: bytes, offsets: bool) -> _Pieces:
         with self._lock:
-            return _Pieces(*self._vectorized_tokenizer(offsets).encode(data, lengths))
+            return _Pieces(*self._vectorized_tokenizer(offsets).encode(data))
 
     def _encode_mixed(self, texts: Sequence[str], offsets: bool) -> _Pieces:
         """Encodes a batch of which only some texts suit the vectorized tokenizer."""
@@ -277,10 +283,7 @@ class Tokenizer:
         other_pieces, other_lengths = self._encode_chunks(unfitting, offsets)
         if not fitting:
             return _Pieces(other_pieces, other_lengths)
-        lengths = np.fromiter(map(len, fitting), np.int64, len(fitting))
-        fitting_pieces, fitting_lengths = self._encode_vectorized(
-            b"\n".join(fitting), lengths, offsets
-        )
+        fitting_pieces, fitting_lengths = self._encode_vectorized(SEPARATOR.join(fitting), offsets)
         row_lengths = np.empty(len(texts), np.int64)
         row_lengths[fits] = fitting_lengths
         row_lengths[~fits] = other_lengths
@@ -325,7 +328,6 @@ class Tokenizer:
         if offsets not in self._vectorized_tokenizers:
             self._vectorized_tokenizers[offsets] = VectorizedTokenizer(
                 self._pieces_with_offsets_of_words if offsets else self._ids_of_words,
-                self._caches[offsets].__getitem__,
                 PIECE_WITH_OFFSETS if offsets else np.int32,
                 self.do_lower_case,
                 self.vocabulary.word_pieces,
@@ -401,24 +403,10 @@ def _shift_offsets(pieces: np.ndarray, shifts: np.ndarray, counts: np.ndarray) -
     pieces["end"] += shift
 
 
-def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yields the texts in groups of about `_BATCH_CHARACTERS`."""
-    start = 0
-    size = 0
-    for end, text in enumerate(texts, 1):
-        size += len(text)
-        if size >= _BATCH_CHARACTERS:
-            yield texts[start:end]
-            start = end
-            size = 0
-    if start < len(texts):
-        yield texts[start:]
-
-
-def _fits_vectorized(text: str, data: bytes) -> bool:
-    """Whether `VectorizedTokenizer` is exact and quick for a text, whose UTF-8 is `data`."""
-    # U+0000 pads the words of the table, so a text that contains it could match a wrong word.
-    if len(data) > _LONGEST_BATCH or b"\0" in data:
+def _fits_vectorized(text: str, data: bytes, num_texts: int = 1) -> bool:
+    """Whether `VectorizedTokenizer` is exact and quick for texts, whose UTF-8 is `data`."""
+    # A separator within a text would end it.
+    if len(data) > _LONGEST_BATCH or data.count(SEPARATOR) >= num_texts:
         return False
     if len(data) == len(text):
         return True

@@ -367,9 +367,10 @@ class WordPiece:
             prefix = word[start : start + _PREFIX]
             for length in lengths.get(prefix) or lengths.get(word[start], ()):
                 end = start + length
-                id = pieces.get(word[start:end])
-                if id is not None and end <= size:
-                    break
+                if end <= size:
+                    id = pieces.get(word[start:end])
+                    if id is not None:
+                        break
             else:
                 return None
             ids.append(id)
