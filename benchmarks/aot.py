@@ -23,8 +23,10 @@ import pathlib
 import re
 import subprocess
 import tempfile
+from concurrent import futures
 from typing import NamedTuple
 
+from benchmarks import aot_golden
 from benchmarks.interleaved import find_config
 from bert_common import cli
 from bert_common.errors import UserError
@@ -214,7 +216,7 @@ class Instruction(NamedTuple):
 
     @property
     def target(self) -> str:
-        """What a custom call calls; empty for all other operations."""
+        """Target of a custom call; empty for all other operations."""
         target = re.search(r'custom_call_target="([^"]*)"', self.attributes)
         return target[1] if target else ""
 
@@ -276,9 +278,9 @@ class CompiledStep(NamedTuple):
 
 def main(options: AotOptions) -> int | None:
     if options.check_golden:
-        from benchmarks import aot_golden
-
-        return aot_golden.check(options.compiler_python, update=options.update)
+        return aot_golden.check(
+            options.compiler_python, compile_golden_steps, update=options.update
+        )
     step = compile_step(options)
     facts = step.facts()
     print(
@@ -299,6 +301,32 @@ def main(options: AotOptions) -> int | None:
         rows.append((name, f"{kind['kernels']}", f"{kind['ms']:.2f}", f"{kind['gb']:.2f}"))
     print(named_table(rows))
     return None
+
+
+def compile_golden_steps(compiler_python: str) -> dict[str, aot_golden.Plan]:
+    """Returns the plan of every step of `aot_golden.py` on every device by their names."""
+    plans = {}
+    with tempfile.TemporaryDirectory() as folder:
+        # libtpu holds a lock: its programs are compiled one after the other, beside the GPU's.
+        gpu_queue = futures.ThreadPoolExecutor(1)
+        tpu_queue = futures.ThreadPoolExecutor(1)
+        pending = {}
+        with gpu_queue, tpu_queue:
+            for number, (name, values) in enumerate(aot_golden.STEPS.items()):
+                program = f"{folder}/{number}.hlo"
+                options = AotOptions(**values, compiler_python=compiler_python)
+                size = export(options, program)
+                for device in aot_golden.DEVICES:
+                    if options.fused_attention and device != _H100:
+                        continue
+                    queue = gpu_queue if device == _H100 else tpu_queue
+                    pending[f"{name}, {device}"] = queue.submit(
+                        planned_step, compiler_python, program, device, *size
+                    )
+            for name, result in pending.items():
+                step = result.result()
+                plans[name] = aot_golden.plan_of(step.gib, step.kernels)
+    return plans
 
 
 def compile_step(options: AotOptions) -> CompiledStep:

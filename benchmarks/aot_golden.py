@@ -11,11 +11,9 @@ Two layers show what a layer costs. All programs together take some minutes on t
 import json
 import pathlib
 import subprocess
-import tempfile
-from concurrent import futures
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from benchmarks import aot
 from bert_common.errors import UserError
 
 GOLDEN = pathlib.Path(__file__).with_name("aot_golden.json")
@@ -36,7 +34,7 @@ STEPS: dict[str, dict] = {
     # A TPU has no such kernel.
     "Base, 512 tokens, fused": {**_BASE_512, **_FUSED},
 }
-_DEVICES = ("h100", "v5e", "v6e")
+DEVICES = ("h100", "v5e", "v6e")
 _UNITS = ("kernels", "GB", "ms")
 # Prints the versions of the packages that decide about the plans.
 _SHOW_VERSIONS = """
@@ -62,16 +60,16 @@ class Plan(NamedTuple):
         return [sum(column) for column in zip(*self.work.values(), strict=True)]
 
 
-def plan_of(step: aot.CompiledStep) -> Plan:
-    """Returns the plan of a compiled step, with numbers rounded as the file has them."""
+def plan_of(gib: float, kernels: Iterable) -> Plan:
+    """Returns the plan of a step by its kernels, with numbers rounded as the file has them."""
     work: dict[str, list[float]] = {}
-    for kernel in sorted(step.kernels, key=lambda kernel: kernel.work):
+    for kernel in sorted(kernels, key=lambda kernel: kernel.work):
         numbers = work.setdefault(kernel.work, [0, 0.0, 0.0])
         numbers[0] += 1
         numbers[1] += kernel.traffic / 1e9
         numbers[2] += kernel.seconds * 1e3
     rounded = {name: [round(number, 4) for number in numbers] for name, numbers in work.items()}
-    return Plan(round(step.gib, 4), rounded)
+    return Plan(round(gib, 4), rounded)
 
 
 def differences(name: str, golden: Plan, plan: Plan) -> list[str]:
@@ -103,11 +101,17 @@ def _text(numbers: list[float]) -> str:
     return f"{kernels:.0f} kernels, {gigabytes:.2f} GB, {milliseconds:.2f} ms"
 
 
-def check(compiler_python: str, update: bool = False, path: pathlib.Path = GOLDEN) -> int:
+def check(
+    compiler_python: str,
+    compile_steps: Callable[[str], dict[str, Plan]],
+    update: bool = False,
+    path: pathlib.Path = GOLDEN,
+) -> int:
     """Compiles all steps and compares their plans with the file; returns the exit status.
 
     Args:
       compiler_python: a Python with the compilers, of the versions of the file.
+      compile_steps: makes the plans of all steps, by their names, with that Python.
       update: write the file in place of comparing.
       path: of the file.
 
@@ -124,7 +128,7 @@ def check(compiler_python: str, update: bool = False, path: pathlib.Path = GOLDE
                 f"of {_listed(content['versions'])}: install these, or add --update"
             )
         golden = {name: Plan(*numbers) for name, numbers in content["plans"].items()}
-    plans = compile_all(compiler_python)
+    plans = compile_steps(compiler_python)
     if update:
         write(path, versions, plans)
         print(f"{path}: {len(plans)} plans")
@@ -168,31 +172,6 @@ def compiler_versions(compiler_python: str) -> dict[str, str]:
 def _listed(versions: dict[str, str]) -> str:
     """Returns versions as pip takes them."""
     return " ".join(f"{name}=={version}" for name, version in versions.items())
-
-
-def compile_all(compiler_python: str) -> dict[str, Plan]:
-    """Returns the plan of every step on every device by their names."""
-    plans = {}
-    with tempfile.TemporaryDirectory() as folder:
-        # libtpu holds a lock: its programs are compiled one after the other, beside the GPU's.
-        gpu_queue = futures.ThreadPoolExecutor(1)
-        tpu_queue = futures.ThreadPoolExecutor(1)
-        pending = {}
-        with gpu_queue, tpu_queue:
-            for number, (name, values) in enumerate(STEPS.items()):
-                program = f"{folder}/{number}.hlo"
-                options = aot.AotOptions(**values, compiler_python=compiler_python)
-                size = aot.export(options, program)
-                for device in _DEVICES:
-                    if options.fused_attention and device != "h100":
-                        continue
-                    queue = gpu_queue if device == "h100" else tpu_queue
-                    pending[f"{name}, {device}"] = queue.submit(
-                        aot.planned_step, compiler_python, program, device, *size
-                    )
-            for name, result in pending.items():
-                plans[name] = plan_of(result.result())
-    return plans
 
 
 def write(path: pathlib.Path, versions: dict[str, str], plans: dict[str, Plan]) -> None:

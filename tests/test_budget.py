@@ -27,7 +27,7 @@ TOKENS = {
     "bert_tf/vocabulary": 3_800,
     "bert_tf/extras": 17_700,
     "experiments": 8_900,
-    "benchmarks": 12_700,
+    "benchmarks": 14_000,
     "root": 1_500,
     "docs": 800,
     "vocab": 60,
