@@ -1,6 +1,7 @@
 # make demo   text -> vocabulary -> records -> pre-trained BERT-Tiny, on this machine
 # make test   the tests; with PEERS=1 also beside PyTorch and others, with LOWEST=1 on the lowest versions admitted
 # make smoke  the package on the other Pythons that are here, some minutes
+# make aot    compares the plans of XLA's compilers for GPUs and TPUs with those in benchmarks/aot_golden.json, some minutes
 # make pages  runs the commands of README and the tutorial, small
 # make env    only the environment (.venv); with GPU=1 also CUDA's libraries
 # make docs   the documentation as a site, in output/site
@@ -10,7 +11,7 @@ PYTHONS := 3.13 3.12 3.11
 PYTHON ?= $(shell for version in $(PYTHONS); do python$$version -c "import ensurepip" 2>/dev/null && echo python$$version && break; done)
 BIN := .venv/bin
 
-.PHONY: env demo test smoke pages docs lint lock clean
+.PHONY: env demo test smoke aot pages docs lint lock clean
 
 env: .venv/.complete $(if $(GPU),.venv/.complete-gpu) $(if $(PEERS),.venv/.complete-peers) $(if $(LOWEST),.venv/.complete-lowest)
 
@@ -65,6 +66,17 @@ test: lint
 smoke: env
 	$(BIN)/python .ci/smoke
 
+# An environment of its own: packages of the compilers need other versions than TensorFlow's.
+aot/.complete: benchmarks/aot_requirements.txt | .venv/.complete
+	$(BIN)/python -m venv aot
+	@echo "installing XLA's compilers into aot: 1.3 GB"
+	aot/bin/python -m pip install --disable-pip-version-check -r benchmarks/aot_requirements.txt
+	touch $@
+
+# No device is needed.
+aot: env aot/.complete
+	$(BIN)/python benchmarks/aot.py --check $(AOT_ARGS)
+
 # All commands of README, the tutorial and the page of released weights, at small sizes.
 pages: env
 	$(BIN)/python -m pytest -q -m pages tests/test_pages.py
@@ -81,4 +93,4 @@ lint: env
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv demo_output
+	rm -rf .venv aot demo_output

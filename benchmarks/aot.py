@@ -2,6 +2,7 @@
 
   python benchmarks/aot.py --size=base --max_seq_length=128 --batch_size=256    # NVIDIA H100
   python benchmarks/aot.py --device=v5e --size=L2-H128 --batch_size=128         # a TPU
+  python benchmarks/aot.py --check       # whether plans are still those of aot_golden.json
 
 XLA's compilers need no device. The step is that of `run_pretraining.py`, in bfloat16: TensorFlow
 writes it as HLO, and JAX's compiler, which is the same one, plans it. Nothing is run, so that
@@ -10,8 +11,7 @@ milliseconds are a prediction, a roofline of each kernel. Against runs on an H10
 --compiler_python names the Python of a separate environment:
 
   python3.11 -m venv aot
-  aot/bin/pip install jax==0.7.1 jaxlib==0.7.1 jax-cuda12-plugin==0.7.1 jax-cuda12-pjrt==0.7.1
-  aot/bin/pip install libtpu==0.0.52    # TPUs
+  aot/bin/pip install -r benchmarks/aot_requirements.txt
 """
 
 import dataclasses
@@ -23,8 +23,10 @@ import pathlib
 import re
 import subprocess
 import tempfile
+from concurrent import futures
 from typing import NamedTuple
 
+from benchmarks import aot_golden
 from benchmarks.interleaved import find_config
 from bert_common import cli
 from bert_common.errors import UserError
@@ -34,6 +36,8 @@ from bert_tf.tables import named_table
 # The numbers below are those of the card that the prediction was compared with: see
 # docs/devices.md for what it predicts, and how far it was from the runs.
 _GIB = 2**30
+# Weight, gradient and two slots of a parameter, in float32.
+_STATE_BYTES = 16
 _H100 = "h100"
 # Roofline of an H100; no number was fitted to a run of this project. FLOP/s of a large bfloat16
 # product (measured), and the share of it that the products of a step reach.
@@ -42,12 +46,6 @@ _PRODUCT_SHARE = 0.80
 _TF32_FLOPS = 400e12
 # cuDNN's fused attention reaches less.
 _FUSED_ATTENTION_SHARE = 0.45
-# Bytes per second, and the share of it that kernels reach.
-_MEMORY_RATE = 3.35e12
-_MEMORY_SHARE = 0.85
-_LAUNCH_SECONDS = 2e-6
-# Element-wise instructions per second: multiprocessors, schedulers, lanes, clock; half are reached.
-_INSTRUCTION_RATE = 132 * 4 * 32 * 1.755e9 / 2
 # Bytes of an element; all other types have 4.
 _ELEMENT_BYTES = {
     "pred": 1,
@@ -73,6 +71,23 @@ _FREE_OPERATIONS = {
     "reshape",
     "broadcast",
     "iota",
+    "copy-done",
+    "slice-done",
+}
+# Custom calls of a TPU that only name memory.
+_FREE_CALLS = {"AllocateBuffer", "ConcatBitcast"}
+# Operations that only move or convert numbers.
+_MOVES = {
+    "concatenate",
+    "convert",
+    "copy",
+    "copy-start",
+    "dynamic-slice",
+    "fusion",
+    "pad",
+    "slice",
+    "slice-start",
+    "transpose",
 }
 # Instructions of an operation on one element; all others take one.
 _INSTRUCTIONS = {
@@ -100,6 +115,38 @@ _KINDS = {
 }
 
 
+class Rates(NamedTuple):
+    """Rates that a device reaches, per second, and the time of a launch.
+
+    Attributes:
+      products: FLOP of products in bfloat16.
+      memory: bytes of memory traffic.
+      instructions: instructions on single elements, infinite where the rate is not known.
+      launch: seconds from one kernel to the next.
+    """
+
+    products: float
+    memory: float
+    instructions: float = math.inf
+    launch: float = 0.0
+
+
+RATES = {
+    _H100: Rates(
+        products=_PEAK_FLOPS * _PRODUCT_SHARE,
+        # The published rate, and the share of it that kernels reach.
+        memory=3.35e12 * 0.85,
+        # Multiprocessors, schedulers, lanes, clock; half are reached.
+        instructions=132 * 4 * 32 * 1.755e9 / 2,
+        launch=2e-6,
+    ),
+    # Google's published peaks, as nothing was measured on a TPU.
+    "v4": Rates(products=275e12, memory=1.2e12),
+    "v5e": Rates(products=197e12, memory=0.819e12),
+    "v6e": Rates(products=918e12, memory=1.64e12),
+}
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AotOptions(Options):
     """Options of the command."""
@@ -124,6 +171,14 @@ class AotOptions(Options):
     )
     vocab_size: int = option(30522, "Vocabulary size.", minimum=1)
     compiler_python: str = option("aot/bin/python", "Python with JAX, see above.")
+    check_golden: bool = option(
+        False,
+        "Compare the plans of some steps with aot_golden.json, in place of one step.",
+        aliases=("check",),
+    )
+    update: bool = option(
+        False, "Write aot_golden.json in place of comparing.", only_with=("check_golden",)
+    )
 
     def check(self) -> None:
         super().check()
@@ -139,7 +194,7 @@ class Instruction(NamedTuple):
     Attributes:
       name: name of its result.
       shapes: (element type, sizes) of each array in its result.
-      size: bytes of its result.
+      sizes: bytes of each array; 0 in the memory on a TPU's chip.
       operation: such as "fusion".
       operands: names of its operands.
       attributes: text after the operands.
@@ -148,17 +203,37 @@ class Instruction(NamedTuple):
 
     name: str
     shapes: list[tuple[str, list[int]]]
-    size: int
+    sizes: list[int]
     operation: str
     operands: list[str]
     attributes: str
     is_root: bool
 
+    @property
+    def size(self) -> int:
+        """Bytes of its result."""
+        return sum(self.sizes)
+
+    @property
+    def target(self) -> str:
+        """Target of a custom call; empty for all other operations."""
+        target = re.search(r'custom_call_target="([^"]*)"', self.attributes)
+        return target[1] if target else ""
+
 
 class Kernel(NamedTuple):
-    """A kernel: kind, bytes of memory traffic, FLOP of products, predicted seconds."""
+    """A kernel of a compiled program.
+
+    Attributes:
+      kind: part of the model, by the names of its layers.
+      work: kind of its operations, which does not depend on the names of layers.
+      traffic: bytes of memory read and written.
+      flops: FLOP of its products.
+      seconds: predicted time.
+    """
 
     kind: str
+    work: str
     traffic: int
     flops: float
     seconds: float
@@ -201,7 +276,11 @@ class CompiledStep(NamedTuple):
         }
 
 
-def main(options: AotOptions) -> None:
+def main(options: AotOptions) -> int | None:
+    if options.check_golden:
+        return aot_golden.check(
+            options.compiler_python, compile_golden_steps, update=options.update
+        )
     step = compile_step(options)
     facts = step.facts()
     print(
@@ -215,12 +294,39 @@ def main(options: AotOptions) -> None:
     )
     if options.device != _H100:
         print("the update of the weights is not included")
-        return
+        return None
     print(f"{step.flops / step.seconds / _PEAK_FLOPS:.0%} of the peak of products")
     rows = [("kind", "kernels", "ms", "GB")]
     for name, kind in facts["kinds"].items():
         rows.append((name, f"{kind['kernels']}", f"{kind['ms']:.2f}", f"{kind['gb']:.2f}"))
     print(named_table(rows))
+    return None
+
+
+def compile_golden_steps(compiler_python: str) -> dict[str, aot_golden.Plan]:
+    """Returns the plan of every step of `aot_golden.py` on every device by their names."""
+    plans = {}
+    with tempfile.TemporaryDirectory() as folder:
+        # libtpu holds a lock: its programs are compiled one after the other, beside the GPU's.
+        gpu_queue = futures.ThreadPoolExecutor(1)
+        tpu_queue = futures.ThreadPoolExecutor(1)
+        pending = {}
+        with gpu_queue, tpu_queue:
+            for number, (name, values) in enumerate(aot_golden.STEPS.items()):
+                program = f"{folder}/{number}.hlo"
+                options = AotOptions(**values, compiler_python=compiler_python)
+                size = export(options, program)
+                for device in aot_golden.DEVICES:
+                    if options.fused_attention and device != _H100:
+                        continue
+                    queue = gpu_queue if device == _H100 else tpu_queue
+                    pending[f"{name}, {device}"] = queue.submit(
+                        planned_step, compiler_python, program, device, *size
+                    )
+            for name, result in pending.items():
+                step = result.result()
+                plans[name] = aot_golden.plan_of(step.gib, step.kernels)
+    return plans
 
 
 def compile_step(options: AotOptions) -> CompiledStep:
@@ -232,26 +338,49 @@ def compile_step(options: AotOptions) -> CompiledStep:
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(folder, "step.hlo")
         num_parameters, num_variables = export(options, program)
-        output = _run_compiler(options, program, folder)
-        # Weights, gradients and two slots, in float32.
-        state = 16 * num_parameters
         # A TPU's compiler reports costs of the whole program, and no kernels.
         if options.device != _H100:
+            output = run_compiler(options.compiler_python, program, options.device, folder)
             costs = json.loads(output.splitlines()[-1])
             return CompiledStep(
-                gib=(costs["temp"] + state) / _GIB,
+                gib=(costs["temp"] + _STATE_BYTES * num_parameters) / _GIB,
                 traffic=costs["bytes"],
                 flops=costs["flops"],
                 # The compiler adds -1 s for an operation whose time it does not know.
                 seconds=costs["optimal_seconds"] % 1,
             )
-        text = _read_dump(folder, "after_optimizations")
-        assignment = _read_dump(folder, "buffer-assignment")
-    kernels = kernels_of(*parse(text))
+        return planned_step(
+            options.compiler_python, program, options.device, num_parameters, num_variables
+        )
+
+
+def planned_step(
+    compiler_python: str, program: str, device: str, num_parameters: int, num_variables: int
+) -> CompiledStep:
+    """Compiles a program as far as its plan and predicts memory and time from that.
+
+    Machine code is not made, which for a TPU takes minutes. What its compiler reckons for the whole
+    program is then missing: memory is the largest sum of live arrays, and time a roofline.
+
+    Args:
+      compiler_python: a Python with JAX.
+      program: path of the step, from `export`.
+      device: one of `RATES`.
+      num_parameters, num_variables: results of `export`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        run_compiler(compiler_python, program, device, folder, only_plan=True)
+        if device == _H100:
+            text = _read_dump(folder, "after_optimizations")
+            temporary = temporary_bytes(_read_dump(folder, "buffer-assignment"))
+        else:
+            text = _read_dump(folder, "TLP-hlo")
+            temporary = live_bytes(*parse(text))
+    kernels = kernels_of(*parse(text), RATES[device])
     # The norm reads the gradients. AdamW reads them again with weights and slots, and writes these.
-    update = roofline(32 * num_parameters, launches=2 * num_variables)
+    update = roofline(RATES[device], 32 * num_parameters, launches=2 * num_variables)
     return CompiledStep(
-        gib=(temporary_bytes(assignment) + state) / _GIB,
+        gib=(temporary + _STATE_BYTES * num_parameters) / _GIB,
         traffic=sum(kernel.traffic for kernel in kernels),
         flops=sum(kernel.flops for kernel in kernels),
         seconds=sum(kernel.seconds for kernel in kernels) + update,
@@ -260,26 +389,22 @@ def compile_step(options: AotOptions) -> CompiledStep:
     )
 
 
-def _run_compiler(options: AotOptions, program: str, folder: str) -> str:
+def run_compiler(
+    compiler_python: str, program: str, device: str, folder: str, only_plan: bool = False
+) -> str:
     """Runs `aot_compile.py` with the other Python; returns its output."""
     script = os.path.join(os.path.dirname(__file__), "aot_compile.py")
+    extent = "plan" if only_plan else "costs"
     try:
         process = subprocess.run(
-            [
-                options.compiler_python,
-                script,
-                program,
-                options.device,
-                folder,
-            ],
+            [compiler_python, script, program, device, folder, extent],
             capture_output=True,
             text=True,
             check=False,
         )
     except OSError as error:
         raise UserError(
-            f"--compiler_python={options.compiler_python}: {error.strerror}; --help shows how to "
-            "make one"
+            f"--compiler_python={compiler_python}: {error.strerror}; --help shows how to make one"
         ) from None
     if process.returncode:
         last_line = process.stderr.strip().splitlines()[-1]
@@ -383,15 +508,16 @@ def _gradients_function(model, loss):
         state += [(variable, tf.constant(value)) for variable, value in constants]
         with keras.StatelessScope(state_mapping=state):
             # The scripts do the same: layers then choose the forms that XLA fuses well.
-            with jit_compile_scope(), tf.GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch(weights)
-                dropout = stream_of_key(key, tf.constant(0, tf.int64))
-                sums = loss.sums(model(features, dropout=dropout), features)
-                total = loss.total(sums, counts)
-            # A weight that no loss reads must have a gradient, too.
-            weight_gradients = tape.gradient(
-                total, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO
-            )
+            with jit_compile_scope():
+                with tf.GradientTape(watch_accessed_variables=False) as tape:
+                    tape.watch(weights)
+                    dropout = stream_of_key(key, tf.constant(0, tf.int64))
+                    sums = loss.sums(model(features, dropout=dropout), features)
+                    total = loss.total(sums, counts)
+                # A weight that no loss reads must have a gradient, too.
+                weight_gradients = tape.gradient(
+                    total, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO
+                )
         # The gradient of a lookup has indices; the update takes a whole matrix.
         dense = [tf.convert_to_tensor(gradient) for gradient in weight_gradients]
         return dense, dict(sums)
@@ -437,21 +563,29 @@ def _parse_instruction(line: str) -> Instruction | None:
     if operation is None:
         return None
     shapes = []
-    size = 0
-    for element_type, sizes_text in re.findall(r"(\w+)\[([\d,]*)\]", text[:shapes_end]):
-        sizes = [int(axis_size) for axis_size in sizes_text.split(",") if axis_size]
-        shapes.append((element_type, sizes))
-        size += _ELEMENT_BYTES.get(element_type, 4) * math.prod(sizes)
+    sizes = []
+    # Such as `bf16[64,128]{1,0:T(8,128)S(1)}`, with the memory space at the end of the layout.
+    arrays = re.findall(r"(\w+)\[([\d,]*)\](\{[^}]*\})?", text[:shapes_end])
+    for element_type, axes_text, layout in arrays:
+        axes = [int(axis_size) for axis_size in axes_text.split(",") if axis_size]
+        shapes.append((element_type, axes))
+        is_on_chip = re.search(r"S\([1-9]\)", layout) is not None
+        sizes.append(0 if is_on_chip else array_bytes(element_type, axes))
     operands_end = _closing_parenthesis(call, operation.end() - 1)
     return Instruction(
         name=assignment[2],
         shapes=shapes,
-        size=size,
+        sizes=sizes,
         operation=operation[1],
         operands=re.findall(r"%([\w.\-]+)", call[operation.end() : operands_end]),
         attributes=call[operands_end:],
         is_root=bool(assignment[1]),
     )
+
+
+def array_bytes(element_type: str, axes: list[int]) -> int:
+    """Returns the bytes of an array."""
+    return _ELEMENT_BYTES.get(element_type, 4) * math.prod(axes)
 
 
 def _closing_parenthesis(text: str, start: int) -> int:
@@ -467,12 +601,14 @@ def _closing_parenthesis(text: str, start: int) -> int:
     return len(text)
 
 
-def kernels_of(computations: dict[str, list[Instruction]], name: str) -> list[Kernel]:
+def kernels_of(
+    computations: dict[str, list[Instruction]], name: str, rates: Rates = RATES[_H100]
+) -> list[Kernel]:
     """Returns the kernels of a computation in their order, those of its loops repeated."""
     instructions = {instruction.name: instruction for instruction in computations[name]}
     kernels = []
     for instruction in computations[name]:
-        if instruction.operation in _FREE_OPERATIONS:
+        if instruction.operation in _FREE_OPERATIONS or instruction.target in _FREE_CALLS:
             continue
         if instruction.operation in ("call", "while", "conditional", "async-start"):
             # A loop whose number of iterations XLA does not know counts once.
@@ -480,9 +616,9 @@ def kernels_of(computations: dict[str, list[Instruction]], name: str) -> list[Ke
             trip_count = re.search(r'known_trip_count":\{"n":"(\d+)', attributes)
             repetitions = int(trip_count[1]) if trip_count else 1
             for body in re.findall(r"(?:to_apply|calls|body)=%?([\w.\-]+)", attributes):
-                kernels += kernels_of(computations, body) * repetitions
+                kernels += kernels_of(computations, body, rates) * repetitions
         else:
-            kernels.append(_kernel(instruction, instructions, computations))
+            kernels.append(_kernel(instruction, instructions, computations, rates))
     return kernels
 
 
@@ -490,28 +626,30 @@ def _kernel(
     instruction: Instruction,
     instructions: dict[str, Instruction],
     computations: dict[str, list[Instruction]],
+    rates: Rates,
 ) -> Kernel:
     """Returns the kernel of an instruction with its roofline."""
-    # A parameter of the computation may be an operand twice; it is read once.
-    names = dict.fromkeys(instruction.operands)
-    operands = [instructions[name] for name in names if name in instructions]
-    traffic = instruction.size + sum(operand.size for operand in operands)
-    flops = 0.0
+    parts = [instruction]
     num_instructions = 0
-    target = ""
     if instruction.operation == "fusion":
         called = re.search(r"calls=%?([\w.\-]+)", instruction.attributes)
-        fused = computations[called[1]]
-        traffic = _fusion_traffic(fused)
-        for part in fused:
+        parts = computations[called[1]]
+        for part in parts:
             if part.operation not in _FREE_OPERATIONS and part.shapes:
                 elements = math.prod(part.shapes[0][1])
                 num_instructions += elements * _INSTRUCTIONS.get(part.operation, 1)
-    elif instruction.operation == "custom-call":
-        target = re.search(r'custom_call_target="([^"]*)"', instruction.attributes)[1]
-        flops = _custom_call_flops(instruction, target, operands)
+    # A parameter of the computation may be an operand twice; it is read once.
+    names = dict.fromkeys(instruction.operands)
+    operands = [instructions[name] for name in names if name in instructions]
+    traffic = _traffic(instruction, operands, parts)
+    flops = 0.0
+    if instruction.operation == "custom-call":
+        flops = _custom_call_flops(instruction, instruction.target, operands)
+    for part in parts:
+        if part.operation == "convolution":
+            flops += _convolution_flops(part, [*instructions.values(), *parts])
     tensorflow_name = re.search(r'op_name="([^"]*)"', instruction.attributes)
-    description = [target, tensorflow_name[1] if tensorflow_name else ""]
+    description = [instruction.target, tensorflow_name[1] if tensorflow_name else ""]
     for element_type, sizes in instruction.shapes:
         description.append(f"{element_type}[{','.join(map(str, sizes))}]")
     kind = "other"
@@ -519,7 +657,60 @@ def _kernel(
         if re.search(pattern, " ".join(description)):
             kind = name
             break
-    return Kernel(kind, traffic, flops, roofline(traffic, flops, num_instructions))
+    seconds = roofline(rates, traffic, flops, num_instructions)
+    return Kernel(kind, _work(parts), traffic, flops, seconds)
+
+
+def _traffic(
+    instruction: Instruction, operands: list[Instruction], parts: list[Instruction]
+) -> int:
+    """Returns the bytes that a kernel reads and writes."""
+    if instruction.operation == "fusion":
+        return _fusion_traffic(parts)
+    if instruction.operation == "copy-start":
+        # Its result has both the copy and the original.
+        return instruction.size
+    if instruction.operation == "slice-start":
+        return array_bytes(*instruction.shapes[1])
+    return instruction.size + sum(operand.size for operand in operands)
+
+
+def _work(parts: list[Instruction]) -> str:
+    """Returns the kind of the operations of a kernel."""
+    operations = {part.operation for part in parts}
+    targets = " ".join(part.target for part in parts)
+    if "fmha" in targets:
+        return "fused attention"
+    if re.search("gemm|matmul", targets) or operations & {"convolution", "dot"}:
+        return "products"
+    # Nothing else in a step shifts bits than the hash of dropout.
+    if "shift-right-logical" in operations:
+        return "dropout"
+    if operations & {"tanh", "exponential"}:
+        return "tanh, exponentials"
+    if operations & {"reduce", "reduce-window"}:
+        return "sums"
+    if operations & {"gather", "scatter", "dynamic-update-slice", "sort"}:
+        return "lookups"
+    if operations <= _MOVES | _FREE_OPERATIONS:
+        return "copies, transposes"
+    return "element-wise"
+
+
+def _convolution_flops(convolution: Instruction, instructions: list[Instruction]) -> float:
+    """Returns the FLOP of a product, which a TPU's compiler writes as a convolution."""
+    axes = {other.name: other.shapes[0][1] for other in instructions if other.shapes}
+    left_axes = axes[convolution.operands[0]]
+    kernel_axes = axes[convolution.operands[1]]
+    labels = re.search(r"dim_labels=(\w+)_(\w+)->", convolution.attributes)
+    summed = kernel_axes[labels[2].index("i")]
+    window = re.search(r"window=\{size=([\dx]+)([^}]*)\}", convolution.attributes)
+    # A batch of products has a dilated window, of which one element is used.
+    if window and "dilate" not in window[2]:
+        for axis, size in enumerate(window[1].split("x")):
+            # The rest of a window that is larger than the axis is over padding.
+            summed *= min(int(size), left_axes[labels[1].index(str(axis))])
+    return 2.0 * math.prod(convolution.shapes[0][1]) * summed
 
 
 def _custom_call_flops(instruction: Instruction, target: str, operands: list[Instruction]) -> float:
@@ -550,14 +741,18 @@ def _custom_call_flops(instruction: Instruction, target: str, operands: list[Ins
 
 
 def roofline(
-    traffic: float, flops: float = 0.0, num_instructions: float = 0.0, launches: int = 1
+    rates: Rates,
+    traffic: float,
+    flops: float = 0.0,
+    num_instructions: float = 0.0,
+    launches: int = 1,
 ) -> float:
     """Returns the seconds of a kernel: its launch, and the slowest of memory, products and rest."""
     # Memory, tensor cores and element-wise units work at the same time.
-    return launches * _LAUNCH_SECONDS + max(
-        traffic / (_MEMORY_RATE * _MEMORY_SHARE),
-        flops / (_PEAK_FLOPS * _PRODUCT_SHARE),
-        num_instructions / _INSTRUCTION_RATE,
+    return launches * rates.launch + max(
+        traffic / rates.memory,
+        flops / rates.products,
+        num_instructions / rates.instructions,
     )
 
 
@@ -621,6 +816,49 @@ def temporary_bytes(assignment: str) -> int:
     """Returns the bytes of a buffer assignment that are neither arguments nor results."""
     pattern = r"allocation \d+: size (\d+)(?:, group \d+)?(?:, color \d+)?, preallocated-temp"
     return sum(int(size) for size in re.findall(pattern, assignment))
+
+
+def live_bytes(computations: dict[str, list[Instruction]], name: str) -> int:
+    """Returns the largest sum of the arrays that are alive at once in a scheduled computation.
+
+    Arguments and results do not count. An array that is updated in place counts twice.
+    """
+    instructions = computations[name]
+    # Instruction → those whose arrays its result names.
+    owners: dict[str, list[str]] = {}
+    sizes: dict[str, int] = {}
+    last_uses: dict[str, int] = {}
+    for index, instruction in enumerate(instructions):
+        owned = []
+        for operand in instruction.operands:
+            owned += owners.get(operand, [])
+        for owner in owned:
+            last_uses[owner] = index
+        if instruction.is_root:
+            results = set(owned)
+        elif instruction.operation in ("parameter", "constant"):
+            owned = []
+        elif instruction.operation not in _FREE_OPERATIONS and (
+            instruction.target not in _FREE_CALLS
+        ):
+            owned = [instruction.name]
+            # The original is a part of the result of an asynchronous copy.
+            is_copy = instruction.operation in ("copy-start", "slice-start")
+            copied = 1 if instruction.operation == "slice-start" else 0
+            sizes[instruction.name] = instruction.sizes[copied] if is_copy else instruction.size
+            last_uses[instruction.name] = index
+        owners[instruction.name] = owned
+    ends: dict[int, int] = {}
+    live = 0
+    peak = 0
+    for index, instruction in enumerate(instructions):
+        if instruction.name in sizes and instruction.name not in results:
+            live += sizes[instruction.name]
+            end = last_uses[instruction.name]
+            ends[end] = ends.get(end, 0) + sizes[instruction.name]
+        peak = max(most, live)
+        live -= ends.get(index, 0)
+    return peak
 
 
 if __name__ == "__main__":

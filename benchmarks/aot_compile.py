@@ -1,8 +1,8 @@
 """Compiles a program for a device that is not here; `aot.py` runs it with a Python that has JAX.
 
-Arguments: the program, the device, a folder. Nothing is run. For a GPU, the
-optimized HLO and the buffer assignment go into the folder; for a TPU, the costs go to standard
-output as JSON.
+Arguments: the program, the device, a folder, and "plan" or "costs". Nothing is run. For a GPU the
+optimized HLO and the buffer assignment go into the folder; for a TPU the optimized HLO, or with
+"costs" the costs to standard output as JSON.
 """
 
 import glob
@@ -25,7 +25,12 @@ runtime_version { major: 12 minor: 8 patch: 0 } device_description_str: "NVIDIA 
 _TOPOLOGIES = {"v4": "v4:2x2x1", "v5e": "v5e:2x2", "v6e": "v6e:2x2"}
 
 
-def main(program: str, device: str, folder: str) -> None:
+# The last file that each compiler writes before it makes machine code, which takes several times as
+# long.
+_LAST_FILES = {"gpu": "*memory-usage-report.txt", "tpu": "*TLP-hlo.txt"}
+
+
+def main(program: str, device: str, folder: str, extent: str) -> None:
     is_gpu = device == "h100"
     os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"
     os.environ["TPU_SKIP_MDS_QUERY"] = "1"
@@ -36,6 +41,10 @@ def main(program: str, device: str, folder: str) -> None:
         os.environ["XLA_FLAGS"] = (
             "--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false "
             f"--xla_dump_to={folder} --xla_dump_hlo_as_text --xla_dump_large_constants=false"
+        )
+    elif extent == "plan":
+        os.environ["LIBTPU_INIT_ARGS"] = (
+            f"--xla_jf_dump_to={folder} --xla_jf_dump_hlo_text=true --xla_jf_dump_llo_text=false"
         )
     # JAX reads the variables when it is imported.
     import numpy as np
@@ -58,8 +67,9 @@ def main(program: str, device: str, folder: str) -> None:
     options = xla_client.CompileOptions()
     device_ids = np.asarray([[compile_device.id]], np.int32)
     options.device_assignment = xla_client.DeviceAssignment.create(device_ids)
-    if is_gpu:
-        threading.Thread(target=_exit_after_planning, args=(folder,), daemon=True).start()
+    if is_gpu or extent == "plan":
+        pattern = os.path.join(folder, _LAST_FILES["gpu" if is_gpu else "tpu"])
+        threading.Thread(target=_exit_after_planning, args=(pattern,), daemon=True).start()
     executable = compile_device.client.compile(module, _jax.DeviceList((compile_device,)), options)
     cost = executable.cost_analysis()
     costs = {
@@ -71,9 +81,9 @@ def main(program: str, device: str, folder: str) -> None:
     print(json.dumps(costs))
 
 
-def _exit_after_planning(folder: str) -> None:
-    """Ends the process when memory is planned: making machine code takes several times as long."""
-    while not glob.glob(os.path.join(folder, "*memory-usage-report.txt")):
+def _exit_after_planning(pattern: str) -> None:
+    """Ends the process when a file of that name is there."""
+    while not glob.glob(pattern):
         time.sleep(0.2)
     # Let the compiler finish writing its files.
     time.sleep(1.0)
@@ -81,4 +91,4 @@ def _exit_after_planning(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3])
+    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4])

@@ -118,9 +118,9 @@ def _line(
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    program, *others = seconds
+    program, *rivals = seconds
     faster_by = {}
-    for name in others:
+    for name in rivals:
         ratio = statistics.median(seconds[name]) / statistics.median(seconds[program])
         faster_by[name] = round(ratio, 3)
     return {

@@ -191,8 +191,8 @@ def main(options: TokenizationOptions) -> int:
     _print_table(seconds, num_tokens, num_different)
     characters = f"{sum(map(len, lines)) / 1e6:.1f} million characters"
     title = options.text_file or "docstrings of the installed packages"
-    others = {name: [value] for name, value in seconds.items() if name != _WARM}
-    options.record("tokenization", f"{characters}, {title}", {_WARM: [seconds[_WARM]], **others})
+    rivals = {name: [value] for name, value in seconds.items() if name != _WARM}
+    options.record("tokenization", f"{characters}, {title}", {_WARM: [seconds[_WARM]], **rivals})
     for name, count in num_different.items():
         if count and name.startswith(_OURS):
             print(f"\nNOT EXACT: {name}: a line differs from the plain algorithm")

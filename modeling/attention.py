@@ -17,6 +17,9 @@ from modeling.dropout import Dropout, DropoutStream
 from modeling.layers import dense
 from modeling.saving import Configured, register
 
+if keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
+
 # The value that the original adds to a forbidden score. Its exponential is 0 in float32. In a row
 # of padding only, where everything is forbidden, it cancels in the softmax: the row attends
 # everywhere instead of becoming NaN.
@@ -30,12 +33,16 @@ class AttentionSpan:
     """Attention pattern for the kernel of `modeling/fused_attention.py`, in place of a bias.
 
     Attributes:
-      lengths: int32 [B], the number of tokens in each row; padding follows them.
-      causal: position i attends to 0...i only.
+      lengths: int32 [B], the number of tokens in each row; padding follows them. Of packed rows
+        int32 [B, M], the lengths of all sequences of the batch in their order, then zeros.
+      causal: position i attends to 0...i only, of its sequence.
+      starts: of packed rows int32 [B, M + 1], where those sequences start in the rows joined to
+        one, in tokens, then B * S; None where rows hold one sequence each.
     """
 
     lengths: Any
     causal: bool
+    starts: Any = None
 
 
 def attention_bias(
@@ -81,6 +88,36 @@ def attention_span(input_mask, batch: int, length: int, causal: bool) -> Attenti
     lengths = ops.sum(ops.cast(input_mask, "int32"), axis=1)
     # A row of padding only must not become 0 / 0 in the kernel.
     return AttentionSpan(ops.maximum(lengths, 1), causal)
+
+
+def packed_span(sequence_ids, max_sequences: int, causal: bool) -> AttentionSpan:
+    """Returns the span of packed rows; needs Keras' TensorFlow backend.
+
+    Args:
+      sequence_ids: int [B, S], 1...K in this order, and 0 in padding, which follows.
+      max_sequences: K, the most sequences in a row.
+      causal: as in `attention_bias`.
+    """
+    batch, length = ops.shape(sequence_ids)
+    # Padding is a sequence of its own: the kernel writes nothing where there is none, and what
+    # would stand there is multiplied by zero later, which is no number where memory holds NaN.
+    num_sequences = max_sequences + 1
+    numbers = (ops.arange(num_sequences) + 1) % num_sequences  # 1...K, 0
+    sequence_ids = ops.cast(sequence_ids, "int32")
+    is_in_sequence = sequence_ids[:, None, :] == numbers[None, :, None]  # [B, M, S]
+    lengths = ops.reshape(ops.sum(ops.cast(is_in_sequence, "int32"), axis=-1), (-1,))  # [B * M]
+    # The kernel takes the sequences of all rows one after the other, and none of length 0 among
+    # them.
+    order = tf.argsort(ops.cast(lengths == 0, "int32"), stable=True)
+    lengths = ops.take(lengths, order)
+    starts = ops.concatenate([ops.zeros((1,), "int32"), ops.cumsum(lengths)], axis=0)
+    # There is one more start than sequences in each row, so that shapes are those of JAX.
+    starts = ops.pad(starts, ((0, batch - 1),), constant_values=batch * length)
+    return AttentionSpan(
+        ops.reshape(lengths, (batch, num_sequences)),
+        causal,
+        ops.reshape(starts, (batch, num_sequences + 1)),
+    )
 
 
 @register

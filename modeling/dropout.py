@@ -119,11 +119,19 @@ def drop(x, rate: float, site: int, stream: DropoutStream):
     if stream.is_compiled and not is_jit_compiled():
         masked = _compiled_masked
 
+    # XLA would merge both draws, and keep the mask of every layer from the start of the step. The
+    # masks of attention probabilities stay so: XLA does not fuse the hash with a softmax, and
+    # another draw would be written and read, too.
+    is_drawn_again = is_jit_compiled() and len(x.shape) < 4
+
     @tf.custom_gradient
     def call(x):
         def gradient(upstream):
             # Drawing the mask again costs less than keeping it.
-            return masked(upstream, keys, threshold)
+            late_keys = keys
+            if is_drawn_again:
+                late_keys, upstream = optimization_barrier(keys, upstream)
+            return masked(upstream, late_keys, threshold)
 
         return masked(x, keys, threshold), gradient
 

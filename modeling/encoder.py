@@ -13,7 +13,13 @@ import keras
 from keras import ops
 
 from bert_common.errors import UserError
-from modeling.attention import AttentionSpan, SelfAttention, attention_bias, attention_span
+from modeling.attention import (
+    AttentionSpan,
+    SelfAttention,
+    attention_bias,
+    attention_span,
+    packed_span,
+)
 from modeling.config import BertConfig
 from modeling.costs import check_model
 from modeling.dropout import Dropout, DropoutStream
@@ -267,8 +273,8 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     Attributes:
       recompute: in a step with a dropout stream, as in our own training loop, keep only the outputs
         of the layers and compute the rest again for the gradients. May be set at any time.
-      fused_attention: in such a step, where rows hold one sequence each, attend by cuDNN's kernel:
-        on GPUs, compiled by XLA, in 16 bits, without dropout of the probabilities. May be set at
+      fused_attention: in such a step attend by cuDNN's kernel: on GPUs, compiled by XLA, in 16
+        bits, without dropout of the probabilities; packed rows need `max_sequences`. May be set at
         any time.
 
     Raises:
@@ -357,6 +363,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         training: bool | None = None,
         return_attention_probabilities: bool = False,
         mark_padding: bool = True,
+        max_sequences: int | None = None,
     ) -> dict:
         """Encodes a batch.
 
@@ -376,6 +383,8 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
           return_attention_probabilities: see below.
           mark_padding: whether the outputs of layers carry `input_mask` as Keras' mask, by which
             layers such as `GlobalAveragePooling1D` leave padding out.
+          max_sequences: the most sequences in a packed row, whose ids are then 1, 2, ... in this
+            order and 0 in padding; only fused attention needs it.
 
         Returns:
           "embedding_output", "encoder_layer_0" ... "encoder_layer_{L-1}" and "sequence_output" (the
@@ -398,7 +407,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         # Probabilities are returned for plots, outside of training: neither the kernel nor a
         # recomputed layer has them.
         is_training_step = dropout is not None and not return_attention_probabilities
-        arguments = self._attention_arguments(inputs, is_training_step)
+        arguments = self._attention_arguments(inputs, is_training_step, max_sequences)
         x = self.embeddings(
             inputs["input_ids"],
             inputs.get("segment_ids"),
@@ -438,14 +447,18 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
             outputs["attention_probabilities"] = tuple(attentions)
         return outputs
 
-    def _attention_arguments(self, inputs: dict, is_training_step: bool) -> dict:
+    def _attention_arguments(
+        self, inputs: dict, is_training_step: bool, max_sequences: int | None
+    ) -> dict:
         """Returns the `span` (for the fused kernel) or the `bias` of every `SelfAttention`."""
         batch, length = ops.shape(inputs["input_ids"])
         input_mask = inputs.get("input_mask")
         sequence_ids = inputs.get("sequence_ids")
-        # The kernel has no mask for several sequences in a row.
-        if self.fused_attention and is_training_step and sequence_ids is None:
-            return {"span": attention_span(input_mask, batch, length, self.causal)}
+        if self.fused_attention and is_training_step:
+            if sequence_ids is None:
+                return {"span": attention_span(input_mask, batch, length, self.causal)}
+            if max_sequences is not None:
+                return {"span": packed_span(sequence_ids, max_sequences, self.causal)}
         bias = attention_bias(
             input_mask, sequence_length=length, causal=self.causal, sequence_ids=sequence_ids
         )

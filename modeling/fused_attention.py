@@ -4,7 +4,8 @@ memory ("FlashAttention", arXiv 2205.14135).
 TensorFlow has no operation for the kernels, but its XLA has them as custom calls. A compiled
 function can make these calls by a module of StableHLO; `jax.nn.dot_product_attention` makes the
 same ones. Their rounding differs from that of `SelfAttention`. They would draw dropout from a
-generator of their own, so no probabilities are dropped here.
+generator of their own, so no probabilities are dropped here. Sequences of packed rows are given to
+them by their starts, and attend to themselves only.
 
 Input: queries, keys and values [B, S, N, D]; output: the same. The kernels read and write that
 order.
@@ -27,6 +28,8 @@ if keras.backend.backend() == "tensorflow":
 _LARGEST_HEAD = 128
 _HEAD_MULTIPLE = 8
 COMPUTE_CAPABILITY = (8, 0)
+# The first that take several sequences in a row; cuDNN must be 9.6 or newer.
+PACKED_COMPUTE_CAPABILITY = (9, 0)
 _FORWARD = "__cudnn$fmhaSoftmax"
 _BACKWARD = "__cudnn$fmhaSoftmaxBackward"
 # Types as in StableHLO.
@@ -87,27 +90,39 @@ def fused_attention(query, key, value, span):
       The context, of the same shape and dtype; values at padding are undefined.
 
     Raises:
-      UserError: a size is not known while the function is traced.
+      UserError: a size is not known while the function is traced, or the kernel can't number the
+        units of a batch of packed rows.
     """
     if None in query.shape:
         raise UserError(
             f"fused attention needs batches of one known shape, not {tuple(query.shape)}"
         )
-    lengths = span.lengths
     batch, length, heads, size = query.shape
+    spans: tuple = (span.lengths, span.lengths)
+    # Sequences of the batch that the kernel has room for.
+    num_sequences = batch
+    if span.starts is not None:
+        if batch * length * heads * size >= 2**31:
+            raise UserError(
+                f"fused attention of packed rows takes batches of less than 2^31 units, not of "
+                f"{batch} x {length} x {heads * size}: take a smaller batch"
+            )
+        num_sequences = batch * span.lengths.shape[1]
+        starts = span.starts * (heads * size)
+        spans = (*spans, starts, starts)
     by_position = _Result((batch, heads, length, size), query.dtype, _BY_POSITION)
     # log(sum(exp(scores))) of each position: the backward pass computes the probabilities again
     # from it.
-    log_sum = _Result((batch, heads, length), tf.float32, (2, 1, 0))
+    log_sum = _Result((num_sequences, heads, length), tf.float32, (2, 1, 0))
 
     @tf.custom_gradient
     def attend(query, key, value):
-        operands = (query, key, value, lengths, lengths)
+        operands = (query, key, value, *spans)
         context, log_sums = _call(_FORWARD, operands, span.causal, [by_position, log_sum])
         context = tf.transpose(context, (0, 2, 1, 3))
 
         def gradient(upstream):
-            operands = (query, key, value, log_sums, upstream, context, lengths, lengths)
+            operands = (query, key, value, log_sums, upstream, context, *spans)
             gradients = _call(_BACKWARD, operands, span.causal, [by_position] * 3)
             return [tf.transpose(tensor, (0, 2, 1, 3)) for tensor in gradients]
 
@@ -131,7 +146,10 @@ def _call(target: str, operands: tuple, causal: bool, results: list[_Result]) ->
         result_layouts.append(_layout(result.layout))
     names = [f"%a{number}" for number in range(len(operands))]
     parameters = [f"{name}: {kind}" for name, kind in zip(names, operand_types, strict=True)]
-    config = json.dumps(_backend_config(target, operands[0], causal))
+    # Lengths, which are a matrix for packed rows, follow the floats.
+    spans = [operand for operand in operands if operand.dtype == tf.int32]
+    sequences_per_row = 1 if len(spans) == 2 else spans[0].shape[1]
+    config = json.dumps(_backend_config(target, operands[0], causal, sequences_per_row))
     returned_types = ", ".join(result_types[: len(results)])
     returned = ", ".join(f"%0#{number}" for number in range(len(results)))
     operand_list = ", ".join(operand_types)
@@ -170,7 +188,7 @@ def _layout(axes) -> str:
     return f"dense<{axes}> : tensor<{len(axes)}xindex>"
 
 
-def _backend_config(target: str, query, causal: bool) -> dict:
+def _backend_config(target: str, query, causal: bool, sequences_per_row: int) -> dict:
     """Returns XLA's GpuBackendConfig of a call, with int64 as strings, as in protobuf's JSON."""
     batch, length, heads, size = query.shape
     scores_shape = [str(batch), str(heads), str(length), str(length)]
@@ -186,7 +204,7 @@ def _backend_config(target: str, query, causal: bool) -> dict:
         "dropout_rate": 0.0,
         "is_flash_attention": True,
         "mask_type": "PADDING_CAUSAL" if causal else "PADDING",
-        "max_seg_per_batch": 1,
+        "max_seg_per_batch": sequences_per_row,
         # The scores, which are not kept.
         "intermediate_tensor_shape": {
             "element_type": _TYPES[query.dtype.name].upper(),

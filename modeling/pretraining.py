@@ -235,10 +235,13 @@ class BertForPreTraining(BertTaskModel):
     ) -> dict:
         """Encodes a batch, see `encode`; "pooled_output" of packed rows is [B, K, H], one vector
         for each of the K sequences of a row."""
-        # The encoder pools the first sequence of a row only.
-        outputs = self.encode(features, dropout, training)
+        max_sequences = None
         if "next_sentence_positions" in features:
             positions = ops.convert_to_tensor(features["next_sentence_positions"])
+            max_sequences = positions.shape[1]
+        # The encoder pools the first sequence of a row only.
+        outputs = self.encode(features, dropout, training, max_sequences)
+        if "next_sentence_positions" in features:
             if self.causal:
                 # Only the last token of a sequence has seen all of it.
                 numbers = ops.arange(1, positions.shape[1] + 1)[:, None]  # [K, 1]

@@ -104,21 +104,31 @@ class BertTaskModel(Checkpointed, keras.Model):
             self.trainable = False
 
     def encode(
-        self, features, dropout: DropoutStream | None = None, training: bool | None = None
+        self,
+        features,
+        dropout: DropoutStream | None = None,
+        training: bool | None = None,
+        max_sequences: int | None = None,
     ) -> dict:
         """Returns the encoder's outputs for a batch, see `BertEncoder.call`, or the BiLSTM's.
 
         Args:
           features: a dict of the encoder's inputs, other keys are ignored; or a tensor or list, see
             `BertEncoder.call`.
-          dropout, training: as in `BertEncoder.call`.
+          dropout, training, max_sequences: as in `BertEncoder.call`.
 
         Raises:
           UserError: several sequences are packed in a row, which a BiLSTM would read as one.
         """
         inputs = encoder_inputs(features)
         # Keras would apply masks of logits to the losses, which have weights for that.
-        outputs = self.encoder(inputs, dropout=dropout, training=training, mark_padding=False)
+        outputs = self.encoder(
+            inputs,
+            dropout=dropout,
+            training=training,
+            mark_padding=False,
+            max_sequences=max_sequences,
+        )
         if self.bilstm is None:
             return outputs
         if "sequence_ids" in inputs:

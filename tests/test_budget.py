@@ -27,7 +27,7 @@ TOKENS = {
     "bert_tf/vocabulary": 3_800,
     "bert_tf/extras": 17_700,
     "experiments": 8_900,
-    "benchmarks": 13_300,
+    "benchmarks": 15_700,
     "root": 1_500,
     "docs": 800,
     "vocab": 60,

@@ -249,16 +249,15 @@ class TrainingStep:
         """Returns the gradients of a micro-batch's part of the global loss, and its sums."""
         variables = self._optimizer.variables
         dropout = stream_of_key(dropout_key, first_example)
-        with (
-            jit_compile_scope(self._jit_compile),
-            tf.GradientTape(watch_accessed_variables=False) as tape,
-        ):
-            tape.watch(variables)
-            sums = self._loss.sums(self._forward(features, dropout), features)
-            loss = self._loss.total(sums, counts) * scale
-        gradients = tape.gradient(
-            loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
-        )
+        with jit_compile_scope(self._jit_compile):
+            with tf.GradientTape(watch_accessed_variables=False) as tape:
+                tape.watch(variables)
+                sums = self._loss.sums(self._forward(features, dropout), features)
+                loss = self._loss.total(sums, counts) * scale
+            # Recomputed layers are traced once more for their gradients.
+            gradients = tape.gradient(
+                loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+            )
         # An embedding table's gradient comes as rows, with repeated words apart. The norm for the
         # clipping is that of their sum.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]

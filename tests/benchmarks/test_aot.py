@@ -1,12 +1,17 @@
 """The step compiled for devices that are not here. What needs JAX's compilers is skipped without
-them: the Python of their environment (see benchmarks/aot.py) is named by AOT_PYTHON."""
+them: the Python of their environment (see benchmarks/aot.py) is named by AOT_PYTHON, or is where
+`make aot` puts it."""
 
+import json
 import os
 import re
+import sys
 
 import pytest
 
-from benchmarks import aot
+from benchmarks import aot, aot_golden
+from bert_common.errors import UserError
+from tests.page_commands import PROJECT
 
 PROGRAM = """HloModule step
 
@@ -47,6 +52,7 @@ allocation 1: size 7000, preallocated-temp:
 
 def test_kernels_of_a_program():
     product, dropout, sliced = kernels = aot.kernels_of(*aot.parse(PROGRAM))
+    assert [kernel.work for kernel in kernels] == ["products", "element-wise", "copies, transposes"]
     assert product.kind == "products" and product.flops == 2 * 64 * 128 * 512
     assert dropout.kind == "dropout" and dropout.traffic == 3 * 64 * 128 * 2
     # Of what is only sliced that part is read.
@@ -63,15 +69,108 @@ def test_facts_of_a_step():
     assert facts["kinds"]["dropout"]["gb"] == 2 * kernels[1].traffic / 1e9
 
 
+TPU_PROGRAM = """HloModule step, is_scheduled=true
+
+%product (a: bf16[64,128], b: bf16[12,64,128]) -> bf16[64,12,64] {
+  %a = bf16[64,1,128]{2,1,0:T(8,128)(2,1)S(1)} parameter(0)
+  %b = bf16[12,64,128]{2,1,0:T(8,128)(2,1)} parameter(1)
+  ROOT %c = bf16[64,12,64]{2,1,0:T(8,128)} convolution(%a, %b), window={size=12 pad=11_11 rhs_reversal=1}, \
+dim_labels=b0f_0oi->b0f
+}
+
+%batched (a: bf16[8,64,128], b: bf16[8,128,32]) -> bf16[8,64,32] {
+  %a = bf16[8,64,128]{2,1,0:T(8,128)} parameter(0)
+  %b = bf16[8,128,32]{2,1,0:T(8,128)} parameter(1)
+  ROOT %c = bf16[8,64,32]{2,1,0:T(8,128)} convolution(%a, %b), window={size=8 stride=7 lhs_dilate=8}, \
+dim_labels=0bf_0io->0bf
+}
+
+ENTRY %main (p: bf16[64,1,128], q: bf16[12,64,128]) -> (bf16[64,12,64]) {
+  %p = bf16[64,1,128]{2,1,0:T(8,128)} parameter(0)
+  %q = bf16[12,64,128]{2,1,0:T(8,128)} parameter(1)
+  %start = (bf16[64,1,128]{2,1,0:T(8,128)S(1)}, bf16[64,1,128]{2,1,0:T(8,128)}, u32[]{:S(2)}) copy-start(%p)
+  %done = bf16[64,1,128]{2,1,0:T(8,128)S(1)} copy-done(%start)
+  %one = bf16[64,12,64]{2,1,0:T(8,128)} fusion(%done, %q), kind=kOutput, calls=%product
+  %two = bf16[8,64,32]{2,1,0:T(8,128)} fusion(%one, %one), kind=kOutput, calls=%batched
+  %three = bf16[64,12,64]{2,1,0:T(8,128)} negate(%two)
+  ROOT %all = (bf16[64,12,64]{2,1,0:T(8,128)}) tuple(%three)
+}
+"""
+
+
+def test_kernels_and_memory_of_a_tpu():
+    computations, entry = aot.parse(TPU_PROGRAM)
+    copy, product, batched, _ = aot.kernels_of(computations, entry, aot.RATES["v5e"])
+    # Arrays on the chip are not memory traffic.
+    assert copy.traffic == 64 * 128 * 2 and copy.work == "copies, transposes"
+    assert product.traffic == (12 * 64 * 128 + 64 * 12 * 64) * 2
+    # Of a window of 12 over an axis of 1, 11 are over padding; a batch has a dilated one.
+    assert product.flops == 2 * (64 * 12 * 64) * 128 and product.work == "products"
+    assert batched.flops == 2 * (8 * 64 * 32) * 128
+    assert product.seconds == pytest.approx(product.traffic / 0.819e12)
+    # The results of both products are alive at once, that of the program does not count.
+    assert aot.live_bytes(computations, entry) == (64 * 12 * 64 + 8 * 64 * 32) * 2
+
+
+PLAN = aot_golden.Plan(
+    2.0, {"products": [10, 5.0, 4.0], "sums": [4, 1.0, 0.5], "lookups": [1, 0.001, 0.001]}
+)
+
+
+@pytest.mark.parametrize(
+    ("gib", "changes", "lines"),
+    [
+        (2.03, {"products": [10, 5.09, 4.07]}, []),
+        # 2 % of a kind that is small beside the step say nothing.
+        (2.0, {"lookups": [1, 0.002, 0.002]}, []),
+        (2.05, {}, ["step: 2.00 GiB before, 2.05 GiB now"]),
+        (
+            2.0,
+            {"sums": [5, 1.2, 0.5]},
+            ["step: sums: 4 kernels, 1.00 GB, 0.50 ms before, 5 kernels, 1.20 GB, 0.50 ms now"],
+        ),
+        (
+            2.0,
+            {"copies": [2, 0.3, 0.2]},
+            ["step: copies: 0 kernels, 0.00 GB, 0.00 ms before, 2 kernels, 0.30 GB, 0.20 ms now"],
+        ),
+    ],
+)
+def test_differences_are_explained(gib, changes, lines):
+    plan = aot_golden.Plan(gib, {**PLAN.work, **changes})
+    assert aot_golden.differences("step", PLAN, plan) == lines
+
+
+def test_the_file_holds_what_was_written(tmp_path):
+    path = tmp_path / "golden.json"
+    aot_golden.write(path, {"jax": "1"}, {"step": PLAN, "another": PLAN})
+    content = json.loads(path.read_text("utf-8"))
+    assert content["versions"] == {"jax": "1"}
+    assert aot_golden.Plan(*content["plans"]["another"]) == PLAN
+
+
+def test_a_python_without_compilers_is_refused():
+    with pytest.raises(UserError, match="compiler_python=nowhere"):
+        aot_golden.compiler_versions("nowhere")
+    with pytest.raises(UserError, match="No package metadata was found for jax"):
+        aot_golden.compiler_versions(sys.executable)
+
+
+def test_requirements_and_plans_are_of_the_same_versions():
+    versions = json.loads(aot_golden.GOLDEN.read_text("utf-8"))["versions"]
+    requirements = (PROJECT / "benchmarks/aot_requirements.txt").read_text("utf-8").splitlines()
+    assert [f"{name}=={version}" for name, version in versions.items()] == requirements[1:]
+
+
 def test_memory():
     assert aot.temporary_bytes(ASSIGNMENT) == 7000
 
 
 @pytest.fixture(scope="module")
 def compiler():
-    path = os.environ.get("AOT_PYTHON", "")
+    path = os.environ.get("AOT_PYTHON", str(PROJECT / "aot/bin/python"))
     if not os.path.exists(path):
-        pytest.skip("AOT_PYTHON names no Python with JAX's compilers, see benchmarks/aot.py")
+        pytest.skip("no Python with JAX's compilers: run make aot, or name one by AOT_PYTHON")
     return path
 
 
@@ -106,3 +205,14 @@ def test_two_layers_of_base_for_an_h100(compiler):
         "".join(line for line in step.text.splitlines() if "fusion(" in line and "calls=" in line),
     )
     assert not re.search(r"bf16\[128,768,256\]", step.text)
+
+
+def test_other_versions_than_those_of_the_plans_are_refused(compiler, tmp_path):
+    path = tmp_path / "golden.json"
+    aot_golden.write(path, {"jax": "1"}, {"step": PLAN})
+    with pytest.raises(UserError, match=r"golden\.json is of jax==1: install these"):
+        aot_golden.check(compiler, aot.compile_golden_steps, path=path)
+
+
+def test_the_plans_are_those_of_the_file(compiler, capsys):
+    assert aot_golden.check(compiler, aot.compile_golden_steps) == 0, capsys.readouterr().out

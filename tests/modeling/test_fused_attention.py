@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_common.errors import UserError
 from modeling import BertConfig, BertEncoder, attention, fused_attention
 from tests.bert_tf.training.common import TINY
 from tests.modeling.common import dropout_stream
@@ -26,6 +27,8 @@ _SILENT = ("seed", "sliding_window_length", "is_paged_attention")
 def kernel(target, operands, causal, results):
     """What cuDNN computes, by the contract of the calls, of [B, S, N, D]; [B, N, S, D], 0 at
     padding."""
+    if operands[-1].shape.rank == 2:
+        return packed_kernel(target, operands, causal, results)
     query, key, value = (tf.transpose(one, (0, 2, 1, 3)) for one in operands[:3])
     lengths, length, scale = operands[-1], query.shape[2], 1 / math.sqrt(query.shape[3])
     is_there = tf.sequence_mask(lengths, length)
@@ -58,6 +61,41 @@ def kernel(target, operands, causal, results):
     ]
 
 
+def packed_kernel(target, operands, causal, results):
+    """The same of packed rows: every sequence is a row of its own, read from where it starts in the
+    rows joined to one, and written there. What no sequence writes is NaN."""
+    *floats, lengths, _, starts, _ = operands
+    batch, length, heads, size = floats[0].shape
+    lengths = tf.reshape(lengths, [-1])
+    rows = lengths.shape[0]
+    starts = tf.reshape(starts, [-1])[:rows] // (heads * size)
+    places = starts[:, None] + tf.range(length)  # [B * M, S]
+    is_there = tf.sequence_mask(lengths, length)
+
+    def unpack(tensor):
+        if tensor.shape[0] == rows and tensor.shape.rank == 3:
+            return tensor
+        joined = tf.reshape(tensor, [batch * length, heads, size])
+        return tf.gather(joined, tf.minimum(places, batch * length - 1))
+
+    def pack(tensor):
+        values = tf.boolean_mask(tf.transpose(tensor, (0, 2, 1, 3)), is_there)
+        empty = tf.fill([batch * length, heads, size], tf.cast(math.nan, tensor.dtype))
+        joined = tf.tensor_scatter_nd_update(
+            empty, tf.boolean_mask(places, is_there)[:, None], values
+        )
+        return tf.transpose(tf.reshape(joined, [batch, length, heads, size]), (0, 2, 1, 3))
+
+    # A sequence of length 0 has no sum of exponentials.
+    spans = tf.maximum(lengths, 1)
+    unpacked = kernel(target, (*map(unpack, floats), spans, spans), causal, results)
+    if target == "__cudnn$fmhaSoftmax":
+        context, log_sums = unpacked
+        assert log_sums.shape == results[1].shape
+        return pack(context), log_sums
+    return [pack(tensor) for tensor in unpacked]
+
+
 def meaning(value):
     """Without what JSON of protocol buffers need not say: zeros, empty lists and the like."""
     if isinstance(value, dict):
@@ -73,7 +111,7 @@ def meaning(value):
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(5))
 def test_the_calls_are_those_of_jax(golden, number):
     with open(golden / "fused_attention" / "jax_custom_calls.json", encoding="utf-8") as file:
         case = json.load(file)["cases"][number]
@@ -85,6 +123,10 @@ def test_the_calls_are_those_of_jax(golden, number):
         with tf.GradientTape() as tape:
             tape.watch([query, key, value])
             span = attention.AttentionSpan(lengths, case["causal"])
+            if "max_sequences" in case:
+                # Padding is the last of them.
+                ids = tf.ones(case["shape"][:2], tf.int32)
+                span = attention.packed_span(ids, case["max_sequences"] - 1, case["causal"])
             context = fused_attention.fused_attention(query, key, value, span)
         return tape.gradient(context, [query, key, value], output_gradients=upstream)
 
@@ -126,13 +168,50 @@ def test_outputs_and_gradients_are_the_same(monkeypatch, causal, recompute):
         np.testing.assert_allclose(fused, plain, rtol=1e-4, atol=1e-5)
 
 
-def outputs_and_gradients(encoder, lengths):
+@pytest.mark.parametrize("causal, recompute", [(False, False), (True, True)])
+def test_packed_rows_are_the_same(monkeypatch, causal, recompute):
+    """At their tokens, where rows are full, have padding, fewer sequences or none."""
+    monkeypatch.setattr(fused_attention, "_call", kernel)
+    encoder = BertEncoder(dataclasses.replace(WITHOUT_DROPOUT, num_hidden_layers=1, causal=causal))
+    encoder.recompute = recompute
+    ids = tf.constant(
+        [[1] * 5 + [2] * 7 + [3] * 4, [1] * 9 + [2] + [0] * 6, [1] * 16, [0] * 16], tf.int32
+    )
+    found = []
+    for encoder.fused_attention in (False, True):
+        outputs, gradients = outputs_and_gradients(encoder, tf.constant([16, 10, 16, 0]), ids)
+        found.append([outputs, *gradients])
+    for plain, fused in zip(*found, strict=True):
+        np.testing.assert_allclose(fused, plain, rtol=1e-4, atol=1e-5)
+
+
+def test_the_sequences_of_packed_rows():
+    ids = tf.constant([[1, 1, 2, 0], [1, 1, 1, 1], [0, 0, 0, 0]])
+    span = attention.packed_span(ids, 2, causal=False)
+    assert span.lengths.numpy().tolist() == [[2, 1, 1], [4, 4, 0], [0, 0, 0]]
+    assert span.starts.numpy().tolist() == [[0, 2, 3, 4], [8, 12, 12, 12], [12, 12, 12, 12]]
+    assert span.lengths.dtype == span.starts.dtype == tf.int32
+
+
+def test_packed_rows_that_the_kernel_can_not_number():
+    query = tf.TensorSpec([2048, 512, 32, 64], tf.bfloat16)
+    spans = tf.zeros([2048, 2], tf.int32), tf.zeros([2048, 3], tf.int32)
+    span = attention.AttentionSpan(spans[0], False, spans[1])
+    with pytest.raises(UserError, match="2048 x 512 x 2048"):
+        fused_attention.fused_attention(query, query, query, span)
+
+
+def outputs_and_gradients(encoder, lengths, sequence_ids=None):
     """Of the tokens; of all weights."""
     rows, length = len(lengths), int(max(lengths))
     features = {
         "input_ids": tf.random.stateless_uniform([rows, length], [1, 2], 0, 50, tf.int32),
         "input_mask": tf.sequence_mask(lengths, length, tf.int32),
     }
+    max_sequences = None
+    if sequence_ids is not None:
+        features["sequence_ids"] = sequence_ids
+        max_sequences = int(tf.reduce_max(sequence_ids))
     size = [rows, length, encoder.config.hidden_size]
     at_tokens = tf.sequence_mask(lengths, length, tf.float32)[..., None]
     upstream = tf.random.stateless_normal(size, [3, 4]) * at_tokens
@@ -141,7 +220,11 @@ def outputs_and_gradients(encoder, lengths):
     def run():
         variables = [variable.value for variable in encoder.layers[0].trainable_variables]
         with tf.GradientTape() as tape:
-            outputs = encoder(features, dropout=dropout_stream(1, tf.constant(5, tf.int64)))
+            outputs = encoder(
+                features,
+                dropout=dropout_stream(1, tf.constant(5, tf.int64)),
+                max_sequences=max_sequences,
+            )
             outputs = tf.cast(outputs["sequence_output"], tf.float32)
             loss = tf.reduce_sum(outputs * upstream)
         return outputs * at_tokens, tape.gradient(loss, variables)
@@ -149,7 +232,7 @@ def outputs_and_gradients(encoder, lengths):
     return run()
 
 
-def test_it_is_for_training_of_rows_with_one_sequence(monkeypatch):
+def test_it_is_for_training(monkeypatch):
     calls = []
     monkeypatch.setattr(
         fused_attention,
@@ -169,6 +252,9 @@ def test_it_is_for_training_of_rows_with_one_sequence(monkeypatch):
     assert len(calls) == WITHOUT_DROPOUT.num_hidden_layers
     # No mask means no padding.
     assert calls[0][3].lengths.numpy().tolist() == [8, 8]
+    calls.clear()
+    encoder(ids, sequence_ids=ids, dropout=stream, max_sequences=3)
+    assert calls[0][3].lengths.shape == [2, 4]
 
 
 def test_a_row_of_padding_has_one_token():

@@ -67,8 +67,8 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
     fused_attention: str = option(
         "auto",
         "Use cuDNN's attention kernel while training: on GPUs, in 16 bits, compiled by XLA, "
-        "without dropout of the attention probabilities, and with records that are not packed. "
-        "auto is off: it was not tried on a GPU yet, see docs/devices.md.",
+        "without dropout of the attention probabilities; packed records need compute capability "
+        "9.0. auto is off: it was not tried on a GPU yet, see docs/devices.md.",
         choices=("auto", "on", "off"),
     )
     # Names and defaults of the next flags are those of the original script, but for --eval_steps.

@@ -291,24 +291,26 @@ class PretrainingTask(Task):
         )
 
     def _check_fused_attention(self, devices: Devices) -> None:
-        from modeling.fused_attention import COMPUTE_CAPABILITY, check_fused_attention
+        from modeling.fused_attention import (
+            COMPUTE_CAPABILITY,
+            PACKED_COMPUTE_CAPABILITY,
+            check_fused_attention,
+        )
 
-        for phase in self._phases:
-            if phase.train_records.schema.is_packed:
-                raise UserError(
-                    f"--fused_attention: the records of --{phase.train_records.flag} are packed, "
-                    "and it has no way to keep the sequences of a row apart: take records that are "
-                    "not packed"
-                )
+        needed = COMPUTE_CAPABILITY
+        rows = ""
+        if any(phase.train_records.schema.is_packed for phase in self._phases):
+            needed = PACKED_COMPUTE_CAPABILITY
+            rows = " of packed rows"
         capability = devices.compute_capability
-        if capability is None or capability < COMPUTE_CAPABILITY:
+        if capability is None or capability < needed:
             current = f"{devices.kind}s"
             if capability is not None:
                 current = f"compute capability {capability[0]}.{capability[1]}"
-            major, minor = COMPUTE_CAPABILITY
+            major, minor = needed
             raise UserError(
-                f"--fused_attention is for GPUs of compute capability {major}.{minor} or newer, "
-                f"and this run is on {current}: leave it out"
+                f"--fused_attention{rows} is for GPUs of compute capability {major}.{minor} or "
+                f"newer, and this run is on {current}: leave it out"
             )
         check_fused_attention(self.config, devices.dtype)
 

@@ -116,19 +116,34 @@ def test_gpus_and_models_without_fused_attention(options, capability, dtype, cha
     assert_refused(lambda: task.check_devices(devices), "--fused_attention", *parts)
 
 
-def test_packed_records_have_no_fused_attention(refused, tmp_path):
+def test_packed_records_need_a_newer_gpu(options, tmp_path):
     schema, rows = pack_features(
         sequences_of(np.array([5, 7, 6, 8]), LENGTH, PREDICTIONS, VOCAB), 2
     )
     (tmp_path / "packed").write_bytes(RecordWriter(schema, VOCAB).encode(rows))
-    refused(
-        "--fused_attention",
-        "--input_file are packed",
-        fused_attention="on",
-        jit_compile="auto",
-        input_file=str(tmp_path / "packed"),
-        eval_file=None,
+    task = PretrainingTask(
+        dataclasses.replace(
+            options,
+            attention_probs_dropout_prob=0.0,
+            fused_attention="on",
+            jit_compile="auto",
+            input_file=str(tmp_path / "packed"),
+            eval_file=None,
+        )
     )
+
+    def devices_of(capability):
+        return dataclasses.replace(
+            default_devices(dtype="mixed_bfloat16"), kind="GPU", compute_capability=capability
+        )
+
+    assert_refused(
+        lambda: task.check_devices(devices_of((8, 6))),
+        "--fused_attention of packed rows",
+        "9.0 or newer",
+        "is on compute capability 8.6",
+    )
+    task.check_devices(devices_of((9, 0)))
 
 
 def test_the_shapes_of_batches_are_known(options):
