@@ -856,7 +856,7 @@ def live_bytes(computations: dict[str, list[Instruction]], name: str) -> int:
             live += sizes[instruction.name]
             end = last_uses[instruction.name]
             ends[end] = ends.get(end, 0) + sizes[instruction.name]
-        peak = max(most, live)
+        peak = max(peak, live)
         live -= ends.get(index, 0)
     return peak
 
