@@ -11,6 +11,7 @@ Input: a sentence encoder, documents and queries. Output: an index; for each que
 documents.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -38,6 +39,7 @@ from modeling.sentence_embedding import unit_length
 _VECTORS_FILE = "vectors.f32"
 _DOCUMENTS_FILE = "documents.jsonl"
 _OFFSETS_FILE = "offsets.i64"
+_FILES = (_VECTORS_FILE, _DOCUMENTS_FILE, _OFFSETS_FILE)
 _VERSION = 2
 # Documents and queries whose vectors are in memory together.
 _DOCUMENTS_AT_ONCE = 1 << 13
@@ -134,7 +136,7 @@ def make_index(
             os.path.join(directory, INDEX_FILE),
             _VERSION,
             sources,
-            [_VECTORS_FILE, _DOCUMENTS_FILE, _OFFSETS_FILE],
+            _FILES,
             documents=len(ids),
             size=vector_size,
         )
@@ -147,26 +149,22 @@ def answer(
     """Writes a line for each query; raises `UserError` if the index is damaged or of another
     model."""
     index_file = os.path.join(options.index_dir, INDEX_FILE)
-    try:
-        facts = provenance.read_manifest(
-            index_file, _VERSION, sources, {"documents": int, "size": int}
-        )
-    except UserError as error:
-        raise UserError(
-            f"--index_dir: {error}: make the index again with --documents_file and this model"
-        ) from None
-    num_documents = facts["documents"]
-    # Mapped files need no memory of their own, however large the index is.
-    vectors_file = os.path.join(options.index_dir, _VECTORS_FILE)
-    vectors = np.memmap(vectors_file, np.float32, "r", shape=(num_documents, facts["size"]))
-    offsets_file = os.path.join(options.index_dir, _OFFSETS_FILE)
-    offsets = np.memmap(offsets_file, np.int64, "r", shape=(num_documents,))
     source = "/dev/stdin" if options.input_file == "-" else options.input_file
     target = "/dev/stdout" if options.output_file == "-" else options.output_file
-    with (
-        files.atomic_write(target) as file,
-        open(os.path.join(options.index_dir, _DOCUMENTS_FILE), "rb") as documents_file,
-    ):
+    with contextlib.ExitStack() as opened:
+        try:
+            facts, (vectors_file, documents_file, offsets_file) = provenance.read_manifest(
+                index_file, _VERSION, sources, _FILES, {"documents": int, "size": int}, opened
+            )
+        except UserError as error:
+            raise UserError(
+                f"--index_dir: {error}: make the index again with --documents_file and this model"
+            ) from None
+        num_documents = facts["documents"]
+        # Mapped files need no memory of their own, however large the index is.
+        vectors = np.memmap(vectors_file, np.float32, "r", shape=(num_documents, facts["size"]))
+        offsets = np.memmap(offsets_file, np.int64, "r", shape=(num_documents,))
+        file = opened.enter_context(files.atomic_write(target))
         for queries in _read_parts(source, "input_file", _QUERIES_AT_ONCE):
             starts = range(0, num_documents, _DOCUMENTS_AT_ONCE)
             chunks = (vectors[start : start + _DOCUMENTS_AT_ONCE] for start in starts)

@@ -10,6 +10,7 @@ own length; they are stored, and may be removed at any time:
 - .teacher_outputs/<split>-<digest>.json: their manifest, whose sources give the digest
 """
 
+import contextlib
 import dataclasses
 import os
 import types
@@ -366,9 +367,12 @@ def read_outputs(
 ) -> np.ndarray | None:
     """Reads stored logits, float32; None if there are none, or they are damaged or of other
     sources."""
+    names = [os.path.basename(path)]
     try:
-        provenance.read_manifest(_manifest_of(path), _VERSION, sources, {})
-        with files.open_file(path, "rb") as file:
+        with contextlib.ExitStack() as opened:
+            _, (file,) = provenance.read_manifest(
+                _manifest_of(path), _VERSION, sources, names, {}, opened
+            )
             logits = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError, UserError):
         return None

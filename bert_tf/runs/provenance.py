@@ -22,6 +22,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from typing import IO
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
@@ -392,12 +393,26 @@ def write_manifest(
 
 
 def read_manifest(
-    path: str, version: int, sources: Mapping[str, object], fields: Mapping[str, object]
-) -> dict:
-    """Returns a manifest whose sources and files are as expected; else raises `UserError`.
+    path: str,
+    version: int,
+    sources: Mapping[str, object],
+    names: Sequence[str],
+    fields: Mapping[str, object],
+    opened: contextlib.ExitStack,
+) -> tuple[dict, list[IO[bytes]]]:
+    """Opens the files of a manifest, if its sources and their contents are as expected.
 
     Args:
-      fields: its further keys, see `json_files.check_object`.
+      names: of files in the directory of the manifest.
+      fields: further keys of the manifest, see `json_files.check_object`.
+      opened: closes the files.
+
+    Returns:
+      the manifest, and the files of these names, open at their beginning. Who reads these, and
+      opens none again, gets the contents that were compared, whatever comes to the path meanwhile.
+
+    Raises:
+      UserError: a file is missing or damaged, or is made from something else.
     """
     manifest = json_files.read(path)
     all_fields = {"version": int, "sources": dict, "files": dict[str, list], **fields}
@@ -411,18 +426,25 @@ def read_manifest(
     if manifest["sources"] != expected:
         changed = [name for name in expected if manifest["sources"].get(name) != expected[name]]
         raise UserError(f"{path}: made from something else ({', '.join(sorted(changed))})")
-    for name, entry in manifest["files"].items():
+    found = []
+    for name in names:
+        entry = manifest["files"].get(name, [])
         if [type(value) for value in entry] != [int, str]:
             raise UserError(f"{path}: 'files' has another form")
         size, content = entry
-        # The base name keeps an edited manifest from leading out of its directory.
-        file = os.path.join(os.path.dirname(path), os.path.basename(name))
-        with files.user_error(f"can't read {file}"):
+        name = os.path.join(os.path.dirname(path), name)
+        with files.user_error(f"can't read {name}"):
+            if not files.is_file(name):
+                raise UserError(f"{name} is damaged")
+            file = opened.enter_context(files.open_file(name, "rb"))
             # The size is compared first: a file that was cut off need not be read.
-            is_whole = files.is_file(file) and files.file_size(file) == size
-            if not is_whole or file_digest(file) != content:
-                raise UserError(f"{file} is damaged")
-    return manifest
+            is_whole = file.seek(0, os.SEEK_END) == size
+            file.seek(0)
+            if not is_whole or hashlib.file_digest(file, "sha256").hexdigest() != content:
+                raise UserError(f"{name} is damaged")
+            file.seek(0)
+            found.append(file)
+    return manifest, found
 
 
 def file_digest(path: str) -> str:

@@ -11,12 +11,13 @@ that the runs of a sweep share:
 Activations whose manifest differs are computed again.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -408,27 +409,40 @@ def stored_activations(
         "words": windows.num_words,
         "hidden_size": hidden_size,
     }
-    try:
-        manifest = provenance.read_manifest(manifest_path, _VERSION, sources, {"layers": list[int]})
-        stored_layers = manifest["layers"]
-    except UserError:
-        # The manifest is missing, or belongs to other activations.
-        stored_layers = []
-    if not set(layers) <= set(stored_layers):
-        # A run of a sweep that finds its own layers missing computes those of all runs.
-        stored_layers = list(all_layers)
-        size = windows.num_words * len(stored_layers) * hidden_size * np.dtype(precision).itemsize
-        log(f"{name}: activations of {windows.num_words:,} words, {size / 2**20:,.0f} MiB")
-        # Write them instead of filling a mapped file: a full disk is then an error, not a signal.
-        with files.user_error(f"activations can't be kept in {path}"):
-            files.make_directories(directory)
-            _write_activations(path, name, len(windows), compute)
-            # The manifest is written last: without it an unfinished file is not used.
-            provenance.write_manifest(
-                manifest_path, _VERSION, sources, [os.path.basename(path)], layers=stored_layers
+    with contextlib.ExitStack() as opened:
+        source: str | IO[bytes] = path
+        try:
+            manifest, (source,) = provenance.read_manifest(
+                manifest_path,
+                _VERSION,
+                sources,
+                [os.path.basename(path)],
+                {"layers": list[int]},
+                opened,
             )
-    shape = (windows.num_words, len(stored_layers), hidden_size)
-    stored = np.asarray(np.memmap(path, precision, "r", shape=shape))
+            stored_layers = manifest["layers"]
+        except UserError:
+            # The manifest is missing, or belongs to other activations.
+            stored_layers = []
+        if not set(layers) <= set(stored_layers):
+            # A run of a sweep that finds its own layers missing computes those of all runs.
+            stored_layers = list(all_layers)
+            size = (
+                windows.num_words * len(stored_layers) * hidden_size * np.dtype(precision).itemsize
+            )
+            log(f"{name}: activations of {windows.num_words:,} words, {size / 2**20:,.0f} MiB")
+            # Write them instead of filling a mapped file: a full disk is then an error, not a
+            # signal.
+            with files.user_error(f"activations can't be kept in {path}"):
+                files.make_directories(directory)
+                _write_activations(path, name, len(windows), compute)
+                # The manifest is written last: without it an unfinished file is not used.
+                provenance.write_manifest(
+                    manifest_path, _VERSION, sources, [os.path.basename(path)], layers=stored_layers
+                )
+            source = path
+        shape = (windows.num_words, len(stored_layers), hidden_size)
+        stored = np.asarray(np.memmap(source, precision, "r", shape=shape))
     return LayersOf(stored, [stored_layers.index(layer) for layer in layers])
 
 
