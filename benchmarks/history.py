@@ -86,7 +86,7 @@ def table(lines: Iterable[dict]) -> str:
     """Returns the last line of each benchmark and setting as a table of Markdown."""
     last = {(line["benchmark"], line["setting"]): line for line in lines}
     rows = [
-        "| benchmark | program | is faster than | date, commit | machine |",
+        "| benchmark | program | times as fast as | date, commit | machine |",
         "|---|---|---|---|---|",
     ]
     for (benchmark, setting), line in sorted(last.items()):
