@@ -49,6 +49,8 @@ _PACKAGES = (
     "tokenizers",
     "nanotoken",
 )
+# Lines that are appended change no program.
+_CODE = (".", ":(exclude)benchmarks/history.jsonl")
 _BEGIN = "<!-- The table of benchmarks/history.jsonl begins. -->\n\n"
 _END = "\n<!-- It ends. -->\n"
 
@@ -65,13 +67,13 @@ class HistoryOptions(Options):
         setting: str,
         seconds: Mapping[str, Sequence[float]],
     ) -> None:
-        """Appends a line where --history asks for it.
+        """Appends a line where --history asks for it and there is something to compare.
 
         Args:
           setting: sizes and data.
           seconds: seconds of each turn, by program; the first is compared with the others.
         """
-        if self.history:
+        if self.history and len(seconds) > 1:
             line = json.dumps(_line(benchmark, setting, seconds), ensure_ascii=False)
             with open(_HISTORY, "a", encoding="utf-8") as file:
                 file.write(line + "\n")
@@ -129,7 +131,7 @@ def _line(
         "program": program,
         "faster_by": faster_by,
         "commit": _git("rev-parse", "HEAD"),
-        "modified": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "modified": bool(_git("status", "--porcelain", "--untracked-files=no", "--", *_CODE)),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "cpu": _cpu_name(),
         "cores": os.cpu_count(),

@@ -35,6 +35,7 @@ def test_a_run_appends_a_line_where_it_is_asked_to(tmp_path, monkeypatch):
     monkeypatch.setattr(history, "_HISTORY", path)
     seconds = {"ours": [1.0, 2.0, 4.0], "theirs": [3.0, 3.0, 9.0]}
     HistoryOptions().record("steps", "small", seconds)
+    HistoryOptions(history=True).record("steps", "alone", {"ours": [1.0]})
     assert not path.exists()
     for setting in ("small", "large", "small"):
         HistoryOptions(history=True).record("steps", setting, seconds)
