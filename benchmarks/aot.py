@@ -21,7 +21,6 @@ import math
 import os
 import pathlib
 import re
-import subprocess
 import tempfile
 from concurrent import futures
 from typing import NamedTuple
@@ -220,6 +219,11 @@ class Instruction(NamedTuple):
         target = re.search(r'custom_call_target="([^"]*)"', self.attributes)
         return target[1] if target else ""
 
+    @property
+    def is_free(self) -> bool:
+        """Whether it launches no kernel and makes no array."""
+        return self.operation in _FREE_OPERATIONS or self.target in _FREE_CALLS
+
 
 class Kernel(NamedTuple):
     """A kernel of a compiled program.
@@ -395,21 +399,11 @@ def run_compiler(
     """Runs `aot_compile.py` with the other Python; returns its output."""
     script = os.path.join(os.path.dirname(__file__), "aot_compile.py")
     extent = "plan" if only_plan else "costs"
-    try:
-        process = subprocess.run(
-            [compiler_python, script, program, device, folder, extent],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError as error:
-        raise UserError(
-            f"--compiler_python={compiler_python}: {error.strerror}; --help shows how to make one"
-        ) from None
-    if process.returncode:
-        last_line = process.stderr.strip().splitlines()[-1]
-        raise UserError(f"the compiler refuses the program: {last_line[:300]}")
-    return process.stdout
+    return aot_golden.run_python(
+        compiler_python,
+        [script, program, device, folder, extent],
+        lambda line: f"the compiler refuses the program: {line[:300]}",
+    )
 
 
 def _read_dump(folder: str, name: str) -> str:
@@ -608,7 +602,7 @@ def kernels_of(
     instructions = {instruction.name: instruction for instruction in computations[name]}
     kernels = []
     for instruction in computations[name]:
-        if instruction.operation in _FREE_OPERATIONS or instruction.target in _FREE_CALLS:
+        if instruction.is_free:
             continue
         if instruction.operation in ("call", "while", "conditional", "async-start"):
             # A loop whose number of iterations XLA does not know counts once.
@@ -838,9 +832,7 @@ def live_bytes(computations: dict[str, list[Instruction]], name: str) -> int:
             results = set(owned)
         elif instruction.operation in ("parameter", "constant"):
             owned = []
-        elif instruction.operation not in _FREE_OPERATIONS and (
-            instruction.target not in _FREE_CALLS
-        ):
+        elif not instruction.is_free:
             owned = [instruction.name]
             # The original is a part of the result of an asynchronous copy.
             is_copy = instruction.operation in ("copy-start", "slice-start")

@@ -11,7 +11,7 @@ Two layers show what a layer costs. All programs together take some minutes on t
 import json
 import pathlib
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from bert_common.errors import UserError
@@ -154,19 +154,34 @@ def compiler_versions(compiler_python: str) -> dict[str, str]:
     Raises:
       UserError: there is no such Python, or it has no compilers.
     """
-    command = [compiler_python, "-c", _SHOW_VERSIONS]
+    output = run_python(
+        compiler_python,
+        ["-c", _SHOW_VERSIONS],
+        lambda line: f"--compiler_python={compiler_python}: {line}; --help shows how to install it",
+    )
+    return json.loads(output)
+
+
+def run_python(compiler_python: str, arguments: Sequence[str], fault: Callable[[str], str]) -> str:
+    """Runs the Python that has the compilers; returns its output.
+
+    Args:
+      fault: makes the message of an error from the last line that the process printed.
+
+    Raises:
+      UserError: there is no such Python, or the process fails.
+    """
     try:
-        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        process = subprocess.run(
+            [compiler_python, *arguments], capture_output=True, text=True, check=False
+        )
     except OSError as error:
         raise UserError(
             f"--compiler_python={compiler_python}: {error.strerror}; --help shows how to make one"
         ) from None
     if process.returncode:
-        last_line = process.stderr.strip().splitlines()[-1]
-        raise UserError(
-            f"--compiler_python={compiler_python}: {last_line}; --help shows how to install it"
-        )
-    return json.loads(process.stdout)
+        raise UserError(fault(process.stderr.strip().splitlines()[-1]))
+    return process.stdout
 
 
 def _listed(versions: dict[str, str]) -> str:

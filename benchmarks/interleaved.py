@@ -103,6 +103,17 @@ class DeviceOptions(TurnsOptions):
         os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StepOptions(Options):
+    """Model and batch."""
+
+    size: str = option("L4-H256", "Model size: L<layers>-H<hidden>, base or large.")
+    batch_size: int = option(32, "Sequences per step.", minimum=1)
+    max_seq_length: int = option(128, "Tokens per sequence.", minimum=8)
+    vocab_size: int = option(30522, "Vocabulary size.", minimum=1)
+    steps: int = option(3, "Steps per turn.", minimum=1)
+
+
 def find_config(size: str, vocab_size: int):
     """Returns the `BertConfig` of --size: a preset, or layers and hidden units with 32 per head."""
     from modeling import PRESETS, BertConfig

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.interleaved import TurnsOptions, find_config, print_rates, take_turns
+from benchmarks.interleaved import StepOptions, TurnsOptions, find_config, print_rates, take_turns
 from bert_common import cli
 from bert_common.errors import UserError
 from bert_common.options import option
@@ -26,15 +26,10 @@ _CLASSES = 2
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class KerasFitOptions(TurnsOptions):
+class KerasFitOptions(TurnsOptions, StepOptions):
     """Options of the benchmark."""
 
-    size: str = option("L4-H256", "Model size: L<layers>-H<hidden>, base or large.")
-    batch_size: int = option(32, "Sequences per step.", minimum=1)
-    max_seq_length: int = option(128, "Tokens per sequence.", minimum=8)
-    vocab_size: int = option(30522, "Vocabulary size.", minimum=1)
     repetitions: int = option(5, "Turns of each program.", minimum=1)
-    steps: int = option(3, "Steps per turn.", minimum=1)
 
 
 def main(options: KerasFitOptions) -> None:

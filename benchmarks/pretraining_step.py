@@ -28,7 +28,14 @@ import tempfile
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from benchmarks.interleaved import DeviceOptions, find_config, print_rates, quartiles, take_turns
+from benchmarks.interleaved import (
+    DeviceOptions,
+    StepOptions,
+    find_config,
+    print_rates,
+    quartiles,
+    take_turns,
+)
 from bert_common import cli, json_files
 from bert_common.options import option
 
@@ -64,15 +71,10 @@ PROGRAMS = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PretrainingStepOptions(DeviceOptions):
+class PretrainingStepOptions(DeviceOptions, StepOptions):
     """Options of the benchmark."""
 
-    size: str = option("L4-H256", "Model size: L<layers>-H<hidden>, base or large.")
-    batch_size: int = option(32, "Sequences per step.", minimum=1)
-    max_seq_length: int = option(128, "Tokens per sequence.", minimum=8)
-    vocab_size: int = option(30522, "Vocabulary size.", minimum=1)
     repetitions: int = option(7, "Turns of each program.", minimum=1)
-    steps: int = option(3, "Steps per turn.", minimum=1)
     programs: tuple[str, ...] = option(
         (), "Programs to measure.", choices=tuple(PROGRAMS), default_text="by --device"
     )

@@ -426,25 +426,25 @@ def read_manifest(
     if manifest["sources"] != expected:
         changed = [name for name in expected if manifest["sources"].get(name) != expected[name]]
         raise UserError(f"{path}: made from something else ({', '.join(sorted(changed))})")
-    found = []
+    opened_files = []
     for name in names:
         entry = manifest["files"].get(name, [])
         if [type(value) for value in entry] != [int, str]:
             raise UserError(f"{path}: 'files' has another form")
         size, content = entry
-        name = os.path.join(os.path.dirname(path), name)
-        with files.user_error(f"can't read {name}"):
-            if not files.is_file(name):
-                raise UserError(f"{name} is damaged")
-            file = opened.enter_context(files.open_file(name, "rb"))
+        file_path = os.path.join(os.path.dirname(path), name)
+        with files.user_error(f"can't read {file_path}"):
+            if not files.is_file(file_path):
+                raise UserError(f"{file_path} is damaged")
+            file = opened.enter_context(files.open_file(file_path, "rb"))
             # The size is compared first: a file that was cut off need not be read.
             is_whole = file.seek(0, os.SEEK_END) == size
             file.seek(0)
             if not is_whole or hashlib.file_digest(file, "sha256").hexdigest() != content:
-                raise UserError(f"{name} is damaged")
+                raise UserError(f"{file_path} is damaged")
             file.seek(0)
-            found.append(file)
-    return manifest, found
+            opened_files.append(file)
+    return manifest, opened_files
 
 
 def file_digest(path: str) -> str:

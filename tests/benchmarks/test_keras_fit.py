@@ -5,16 +5,7 @@ import pytest
 
 from benchmarks import keras_fit
 from benchmarks.keras_fit import KerasFitOptions, main
-from modeling.config import BertConfig
-
-CONFIG = BertConfig(
-    vocab_size=60,
-    hidden_size=16,
-    num_hidden_layers=1,
-    num_attention_heads=2,
-    intermediate_size=32,
-    max_position_embeddings=16,
-)
+from tests.benchmarks.common import CONFIG
 
 
 def test_the_command(capsys, monkeypatch):

@@ -9,16 +9,8 @@ from benchmarks import pretraining_step
 from benchmarks.pretraining_step import PretrainingStepOptions, main
 from bert_common import gpus
 from bert_common.errors import UserError
-from modeling.config import BertConfig
+from tests.benchmarks.common import CONFIG
 
-CONFIG = BertConfig(
-    vocab_size=60,
-    hidden_size=16,
-    num_hidden_layers=1,
-    num_attention_heads=2,
-    intermediate_size=32,
-    max_position_embeddings=16,
-)
 PEERS = {"pytorch_gathered": "transformers"}
 
 
