@@ -175,7 +175,7 @@ def as_user_error(error: Exception) -> UserError | None:
 
 
 def did_you_mean(word: str, candidates: Iterable[str], closest: float = 0.6) -> str:
-    """Returns ": did you mean X?" for a misspelt word, "" if nothing is similar.
+    """Returns ": did you mean X?" for a misspelled word, "" if nothing is similar.
 
     Args:
       candidates: the words that may be meant; case is ignored.

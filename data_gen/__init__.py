@@ -1,9 +1,9 @@
-"""From raw text and labelled files to token ids, records and arrays; nothing here imports a model.
+"""From raw text and labeled files to token ids, records and arrays; nothing here imports a model.
 
 text/                       raw text of any form → one sentence per line
 tokenization/               text → words → word pieces → ids, with offsets
 pretraining/                sentences → segment pairs → masks → records
-labelled/                   GLUE, tables, SQuAD → examples in memory
+labeled/                   GLUE, tables, SQuAD → examples in memory
 options.py                  the options of the scripts
 prepare_corpus.py           script: raw text → a corpus
 extract_docstrings.py       script: installed packages → raw text

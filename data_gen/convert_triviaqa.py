@@ -18,4 +18,4 @@ from bert_common import cli
 from data_gen.options import TriviaQaOptions
 
 if __name__ == "__main__":
-    cli.run(TriviaQaOptions, "data_gen.labelled.triviaqa:run")
+    cli.run(TriviaQaOptions, "data_gen.labeled.triviaqa:run")

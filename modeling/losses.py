@@ -28,7 +28,7 @@ _LARGEST_EXPONENT = 700.0
 # Features of distillation: the teacher's probabilities or scores, and 1 for examples that have a
 # label of their own (all, if it is missing).
 SOFT_LABELS = "soft_labels"
-IS_LABELLED = "is_labelled"
+IS_LABELED = "is_labeled"
 # Logits that are measured together, see `HeadLoss.score`.
 _NUMBERS_AT_ONCE = 1 << 24
 
@@ -497,8 +497,8 @@ class Accuracy(keras.metrics.Mean):
 class DistillationLoss(HeadLoss):
     """Weighted loss of a student: weight × teacher's part + (1 - weight) × loss of the labels.
 
-    A row without a label ("is_labelled" 0) has the teacher's part alone, with a weight of 1. Labels
-    are a triple of labels, soft labels and "is_labelled". The metrics are those of the label loss.
+    A row without a label ("is_labeled" 0) has the teacher's part alone, with a weight of 1. Labels
+    are a triple of labels, soft labels and "is_labeled". The metrics are those of the label loss.
     `distillation_loss` makes one.
 
     Attributes:
@@ -512,11 +512,11 @@ class DistillationLoss(HeadLoss):
     temperature: float = 1.0
 
     def measure(self, logits, labels) -> tuple:
-        labels, soft_labels, is_labelled = labels
+        labels, soft_labels, is_labeled = labels
         hard_losses, measured = self.hard.measure(logits, labels)
         soft_losses = self.hard.soft_losses(logits, soft_labels, self.temperature)
         # A row without a label of its own learns from the teacher alone.
-        hard_weight = (1.0 - self.weight) * is_labelled
+        hard_weight = (1.0 - self.weight) * is_labeled
         return (1.0 - hard_weight) * soft_losses + hard_weight * hard_losses, measured
 
     def means(self, sums, examples: float) -> dict[str, float]:
@@ -534,15 +534,15 @@ def distillation_loss(
     Args:
       hard: the loss of the labels.
       weight: of the teacher's part, from 0 to 1; the labels get the remainder. Features may have
-        "is_labelled" [B], 0 for examples that learn from the teacher alone.
+        "is_labeled" [B], 0 for examples that learn from the teacher alone.
       temperature: divides the student's logits before the softmax.
       soft_labels: function of the features that returns the teacher's soft labels, which
         `hard.soft_labels` has made at the same temperature.
     """
 
     def labels(features: dict) -> tuple:
-        is_labelled = features.get(IS_LABELLED, 1.0)
-        return hard.labels(features), soft_labels(features), is_labelled
+        is_labeled = features.get(IS_LABELED, 1.0)
+        return hard.labels(features), soft_labels(features), is_labeled
 
     return DistillationLoss(
         hard.name,

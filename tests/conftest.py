@@ -108,7 +108,7 @@ def golden_set(request) -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def real_data() -> pathlib.Path:
-    """Real texts and labelled sets; users do not have them."""
+    """Real texts and labeled sets; users do not have them."""
     return _shared("data")
 
 

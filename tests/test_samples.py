@@ -17,7 +17,7 @@ def test_the_model_is_small_and_whole():
     ) == (2, 128, 4000, 128)
 
 
-def test_it_has_learnt_what_readme_shows():
+def test_it_has_learned_what_readme_shows():
     fill = Predictor.from_checkpoint(str(FOLDER), task="fill_mask")
     texts = {
         "He opened the [MASK] and looked out.": "door",

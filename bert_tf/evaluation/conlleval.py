@@ -2,7 +2,7 @@
 for byte.
 
 Input: the right chunks of the W words of all sentences, concatenated, and the predicted ones; both
-may be of any tags, which `data_gen/labelled/tag_schemes.py` reads by the script's rules. Output:
+may be of any tags, which `data_gen/labeled/tag_schemes.py` reads by the script's rules. Output:
 counts, scores, the report, and confusions of types.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from data_gen.labelled.tag_schemes import Chunks
+from data_gen.labeled.tag_schemes import Chunks
 
 # Stands for the type where only one side has an entity.
 NO_ENTITY = "(none)"

@@ -263,7 +263,7 @@ def _check_prediction(prediction: str, expected: SubmissionFile, where: str) -> 
 def _find(directories: Sequence[str]) -> dict[str, str]:
     """Returns name → path of each task's file in and below directories; links to directories are
     not followed."""
-    # A misspelt directory would look like missing tasks.
+    # A misspelled directory would look like missing tasks.
     for directory in directories:
         if not files.is_directory(directory):
             raise UserError(f"--input_dir: {directory} is not a directory")

@@ -9,7 +9,7 @@ of [CLS] (paper, sections 4.2 and 4.3). An answer is the part of the context fro
 character of token i to the last of token j, never put together again from tokens. docs/squad.md
 lists the differences to the original's text.
 
-Input: the windows of `data_gen/labelled/squad_features.py` and the model's logits for them. Output:
+Input: the windows of `data_gen/labeled/squad_features.py` and the model's logits for them. Output:
 `QuestionAnswers`, for `squad_scores.py` and `squad_files.py`.
 
 Letters: Q questions, W windows, T tokens of all windows, S tokens of the longest window at hand, K
@@ -25,8 +25,8 @@ import numpy as np
 
 from bert_common.errors import UserError
 from bert_common.options import Options, option
-from data_gen.labelled.squad import SquadData
-from data_gen.labelled.squad_features import ContextTokens, Windows
+from data_gen.labeled.squad import SquadData
+from data_gen.labeled.squad_features import ContextTokens, Windows
 
 # Number of windows that are handled together, in arrays of some 10 MB.
 _WINDOWS_AT_ONCE = 1024

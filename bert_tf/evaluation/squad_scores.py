@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_common.errors import UserError, needs_package
-from data_gen.labelled.squad import Question, SquadData
+from data_gen.labeled.squad import Question, SquadData
 
 # Distance of the threshold from the nearest odds if no question is on its other side.
 _MARGIN = 1.0

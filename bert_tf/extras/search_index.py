@@ -31,7 +31,7 @@ from bert_tf.inference.predictor import checked_id, parse_line
 from bert_tf.runs import provenance
 from bert_tf.tasks.inference import texts_of, to_json
 from bert_tf.tasks.sentence_embedding.inference import SentenceEmbeddingInference
-from data_gen.labelled.tables import numbered_lines
+from data_gen.labeled.tables import numbered_lines
 from modeling.checkpoints.companion_files import DenseLayer
 from modeling.checkpoints.load import open_checkpoint
 from modeling.sentence_embedding import unit_length

@@ -39,14 +39,14 @@ from bert_tf.tasks.classification.inference import ClassificationInference, clas
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.training.examples import Examples, concatenated
 from bert_tf.training.run_directory import TEACHER_OUTPUTS
-from data_gen.labelled.tables import LabelledTexts
+from data_gen.labeled.tables import LabeledTexts
 from data_gen.tokenization.vocabulary import Vocabulary, short
 from modeling.checkpoints.companion_files import check_vocabulary
 from modeling.checkpoints.load import Checkpoint, load_weights, open_checkpoint, read_checkpoint
 from modeling.checkpoints.weights import HEADS
 from modeling.config import BertConfig, label_names
 from modeling.costs import training_flops
-from modeling.losses import IS_LABELLED, SOFT_LABELS, HeadLoss, mean_soft_labels
+from modeling.losses import IS_LABELED, SOFT_LABELS, HeadLoss, mean_soft_labels
 from modeling.task_model import BertTaskModel
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ class TeacherOutputs:
             soft_labels = np.asarray(mean_soft_labels(loss, logits, temperature), np.float32)
             values = {
                 SOFT_LABELS: soft_labels,
-                IS_LABELLED: np.full(len(split), name == "train", np.float32),
+                IS_LABELED: np.full(len(split), name == "train", np.float32),
                 "loss_weight": np.ones(len(split), np.float32),
             }
             if split.window_counts is not None:
@@ -293,7 +293,7 @@ class TeacherOutputs:
         self,
         path: str,
         name: str,
-        texts: LabelledTexts,
+        texts: LabeledTexts,
         data: ClassificationData,
         run: "Trainer",
     ) -> np.ndarray:
@@ -327,7 +327,7 @@ class TeacherOutputs:
         return [names.index(label) for label in data.labels]
 
     def _compute_logits(
-        self, path: str, name: str, texts: LabelledTexts, run: "Trainer"
+        self, path: str, name: str, texts: LabeledTexts, run: "Trainer"
     ) -> np.ndarray:
         """Runs a teacher on texts; raises `UserError` if its outputs are not finite."""
         settings = types.SimpleNamespace(batch_size=self._batch_size, max_seq_length=None)

@@ -25,7 +25,7 @@ from bert_tf.inference.export import CHECKED, Arrays, ExportFormat, LoadedExport
 from bert_tf.inference.saved_model import concrete, describe_function
 from bert_tf.tasks.inference import TaskInference, padded_features
 from bert_tf.tasks.token_classification.word_graph import BASIC, find_words, token_kinds
-from data_gen.labelled.pair_features import encode_pairs
+from data_gen.labeled.pair_features import encode_pairs
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import CONFIG_FILE
 from modeling.checkpoints.load import Checkpoint

@@ -35,8 +35,8 @@ from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import Prediction
-from data_gen.labelled.pair_features import PairFeatures, encode_pairs
-from data_gen.labelled.tables import decoded_lines
+from data_gen.labeled.pair_features import PairFeatures, encode_pairs
+from data_gen.labeled.tables import decoded_lines
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import DenseLayer, SentenceVectors, supported_vectors

@@ -17,7 +17,7 @@ from bert_common import parallel
 from bert_common.errors import UserError
 from bert_tf.inference.options import PredictOptions
 from bert_tf.tasks.inference import TaskInference
-from data_gen.labelled.row_stream import Row, RowStream
+from data_gen.labeled.row_stream import Row, RowStream
 
 _REASON = "reason"
 # Prefix of a column of predictions whose name the table has already, e.g. that of the true labels.

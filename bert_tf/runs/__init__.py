@@ -2,7 +2,7 @@
 
 run.py            every run from top to bottom
 trainer.py        a model in its run directory: restored, trained, evaluated
-task.py           the interface of a task; fine_tuning.py has what tasks on labelled files share
+task.py           the interface of a task; fine_tuning.py has what tasks on labeled files share
 sweep.py          several values of an option: many runs in one directory
 provenance.py     which files and weights a run was made from
 dry_run.py        the plan of a run, printed without starting it

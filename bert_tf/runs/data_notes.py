@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from bert_tf.training.examples import Dataset, Datasets
-from data_gen.labelled.rows import LabelledFile
+from data_gen.labeled.rows import LabeledFile
 from data_gen.tokenization.tokenizer import Tokenizer
 
 # Classes that are listed, and the number of examples below which a class is hardly learned.
@@ -122,7 +122,7 @@ def _describe_unknown_words(sets: Mapping[str, Dataset], tokenizer: Tokenizer) -
 
 def _unknown_characters(source: object, tokenizer: Tokenizer) -> list[str]:
     """Returns the commonest characters of unknown words, with their code points."""
-    if not isinstance(source, LabelledFile):
+    if not isinstance(source, LabeledFile):
         return []
     counts: collections.Counter[str] = collections.Counter()
     vocabulary = tokenizer.vocabulary
@@ -172,7 +172,7 @@ def _describe_repetitions(sets: Mapping[str, Dataset], dev_names: Sequence[str])
 
 def _fingerprints(source: object) -> np.ndarray | None:
     """Returns a hash of the texts of each example, int64 [E]; None for a set without examples."""
-    if not isinstance(source, LabelledFile):
+    if not isinstance(source, LabeledFile):
         return None
     # Eight bytes for each example, however long its texts are.
     return _hashes(source.inputs())

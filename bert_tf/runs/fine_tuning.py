@@ -1,4 +1,4 @@
-"""Tasks on labelled examples in memory, with any number of development and test sets."""
+"""Tasks on labeled examples in memory, with any number of development and test sets."""
 
 import abc
 import os
@@ -335,7 +335,7 @@ class FineTuningTask(InMemoryTask):
                 continue
             paths = ", ".join(self.write_predictions(name, split, answers))
             trainer.log(f"predicted {len(split):,} examples of {split.source.path}: {paths}")
-            if split.is_labelled:
+            if split.is_labeled:
                 scores = self.score(split, answers)
                 for metric, value in scores.items():
                     metrics[f"{name}_{metric}"] = value

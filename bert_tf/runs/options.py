@@ -15,7 +15,7 @@ from bert_common.errors import UserError, needs_package
 from bert_common.gpus import DEFAULT_CACHE
 from bert_common.options import FILE, LARGEST_INT64, Options, declared_options, option
 from bert_common.plugins import Plugins
-from data_gen.labelled.rows import LabelledDataOptions
+from data_gen.labeled.rows import LabeledDataOptions
 from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
 
 if TYPE_CHECKING:
@@ -501,7 +501,7 @@ class LoraOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FineTuningOptions(LabelledDataOptions, LoraOptions, TrainingOptions):
+class FineTuningOptions(LabeledDataOptions, LoraOptions, TrainingOptions):
     """Fine-tuning."""
 
     do_predict: bool = option(False, "Predict the test set.", common=True, affects_result=False)

@@ -1,7 +1,7 @@
 """Interface between the driver of runs and a task: everything that differs from task to task.
 
 `bert_tf/runs/run.py` and `bert_tf/runs/trainer.py` drive tasks; `bert_tf/runs/fine_tuning.py` has
-what tasks on labelled files share.
+what tasks on labeled files share.
 """
 
 import abc
@@ -45,7 +45,7 @@ class Task(abc.ABC):
       main_metric: by which the best weights are chosen, higher is better; None if the last ones
         are kept.
       notes: lines on the data for the user.
-      left_out: bad rows of the data that are not used, see `LabelledFile`.
+      left_out: bad rows of the data that are not used, see `LabeledFile`.
       start_weights: the weights to begin with; None for random ones.
       start_step: updates that these have seen.
       optional_heads: heads that a checkpoint may lack if it is only evaluated.

@@ -30,7 +30,7 @@ from bert_common.json_files import check_text
 from bert_common.options import Options
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import local_prediction
-from data_gen.labelled.pair_features import END, PairFeatures, encode_pairs
+from data_gen.labeled.pair_features import END, PairFeatures, encode_pairs
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import SentenceVectors
 from modeling.checkpoints.load import Checkpoint, load_weights, load_with_head
@@ -65,7 +65,7 @@ class TaskInference(abc.ABC):
       prompt: prefix of every text, as set in directories of sentence-transformers; else empty.
       notes: remarks for whoever exports the model.
       truncated: number of inputs that have lost tokens so far.
-      truncation: which tokens they lose, see `data_gen/labelled/pair_features.py`.
+      truncation: which tokens they lose, see `data_gen/labeled/pair_features.py`.
     """
 
     # Class attributes, because the table of tasks is read before any model is loaded.

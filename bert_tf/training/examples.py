@@ -5,7 +5,7 @@ little is computed for padding and the graph is compiled for few shapes. The bat
 a function of (lengths, batch size, seed, epoch): a run resumes with the very next batch, for any
 number of devices.
 
-Input: flat arrays of ids, as the readers in `data_gen/labelled/` make them. Output: padded batches
+Input: flat arrays of ids, as the readers in `data_gen/labeled/` make them. Output: padded batches
 for `bert_tf/training/step.py` and `bert_tf/training/prediction.py`.
 """
 
@@ -103,7 +103,7 @@ class Dataset:
     """A labeled file and its examples. Tasks extend this class.
 
     Attributes:
-      source: the rows of the file, as a reader in `data_gen/labelled/` returns them.
+      source: the rows of the file, as a reader in `data_gen/labeled/` returns them.
       examples: the examples made of them.
       classes: class → number of its examples, if the labels are classes.
       truncated: number of sequences that lost tokens.
@@ -118,7 +118,7 @@ class Dataset:
         return len(self.source)
 
     @property
-    def is_labelled(self) -> bool:
+    def is_labeled(self) -> bool:
         """Whether the file contains the right answers."""
         return self.source.labels is not None
 

@@ -11,7 +11,7 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.runs.evaluation import EVAL_RESULTS
 from bert_tf.runs.results import SELECTION_FILE
-from data_gen.labelled import glue
+from data_gen.labeled import glue
 from experiments.runner.experiment import (
     FEATURES,
     GLUE,

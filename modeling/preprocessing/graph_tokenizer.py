@@ -11,7 +11,7 @@ with one exception: two adjacent combining marks that both stay and that NFD wou
 language writes.
 
 `pack` is `convert_single_example` of the original, with the rules of
-`data_gen/labelled/pair_features.py`:
+`data_gen/labeled/pair_features.py`:
 
     # tokens:      [CLS] is this jack ##son ##ville ? [SEP] no it is not . [SEP]
     # segment ids:   0    0    0   0    0     0     0   0    1  1 1   1  1   1
@@ -30,7 +30,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common.errors import UserError, needs_package
-from data_gen.labelled.pair_features import END, head_length
+from data_gen.labeled.pair_features import END, head_length
 from data_gen.tokenization.added_tokens import Normalization
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, UNK, Vocabulary
 from data_gen.tokenization.wordpiece import (

@@ -56,7 +56,7 @@ class Terminal(io.StringIO):
         (Terminal(), {"TERM": "dumb"}, "yes"),
     ],
 )
-def test_a_terminal_gets_colours_unless_they_are_unwanted(monkeypatch, stream, variables, expected):
+def test_a_terminal_gets_colors_unless_they_are_unwanted(monkeypatch, stream, variables, expected):
     monkeypatch.delenv("NO_COLOR", raising=False)
     for name, value in ({"TERM": "xterm"} | variables).items():
         monkeypatch.setenv(name, value)

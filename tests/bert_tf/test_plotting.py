@@ -61,7 +61,7 @@ def test_curves_of_several_runs(tmp_path):
     np.testing.assert_allclose(train.get_xydata(), [[10, 3], [20, 2], [30, 1], [40, 0]])
     np.testing.assert_allclose(evaluation.get_xydata(), [[20, 2], [40, 0]])
     np.testing.assert_allclose(other.get_ydata(), [4, 3, 2, 1])
-    # Told apart without colours: runs by their dashes, evaluations by markers.
+    # Told apart without colors: runs by their dashes, evaluations by markers.
     assert (
         train.get_linestyle() != other.get_linestyle()
         and evaluation.get_marker() != train.get_marker()

@@ -4,9 +4,9 @@ import pathlib
 import pytest
 
 from bert_common.errors import UserError
-from data_gen.labelled import triviaqa
-from data_gen.labelled.squad import Answer, check_training, read_squad
-from data_gen.labelled.triviaqa import convert, find_answer
+from data_gen.labeled import triviaqa
+from data_gen.labeled.squad import Answer, check_training, read_squad
+from data_gen.labeled.triviaqa import convert, find_answer
 from data_gen.options import TriviaQaOptions
 from tests.data_gen.commands import run_command
 

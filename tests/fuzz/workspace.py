@@ -801,7 +801,7 @@ def _write_texts(folder: pathlib.Path) -> None:
 
 
 def _tables(texts: Sequence[str], labels: str) -> dict[str, str]:
-    """Lines, and labelled and other rows of a run."""
+    """Lines, and labeled and other rows of a run."""
     rows = "".join(f"{text},{labels[number % 3]}\n" for number, text in enumerate([*texts] * 2))
     return {
         "lines.txt": "\n".join(texts) + "\n",

@@ -78,7 +78,7 @@ TASKS = {
 
 
 def loss_and_outputs(model, features: dict) -> tuple:
-    """What our own training loop minimises and measures, and the outputs that it is of."""
+    """What our own training loop minimizes and measures, and the outputs that it is of."""
     if isinstance(model, BertForPreTraining):
         return pretraining_loss(model), pretraining_forward(model, features, None)
     return model.head_losses[0], model(features)

@@ -58,12 +58,12 @@ _RNG = np.random.default_rng(3)
 _TEACHERS = [_RNG.normal(size=(5, 3)).astype(np.float32) * 3 for _ in range(2)]
 _LOGITS = _RNG.normal(size=(5, 3)).astype(np.float32) * 2
 _WEIGHT, _TEMPERATURE = 0.7, 2.5
-_IS_LABELLED = np.array([1, 1, 0, 1, 0], np.float32)
+_IS_LABELED = np.array([1, 1, 0, 1, 0], np.float32)
 _LOSS_WEIGHTS = np.array([1, 0.5, 2, 1, 1], np.float32)
 
 
 def _mixed(hard: np.ndarray, soft: np.ndarray) -> float:
-    each = np.where(_IS_LABELLED == 1, _WEIGHT * soft + (1 - _WEIGHT) * hard, soft)
+    each = np.where(_IS_LABELED == 1, _WEIGHT * soft + (1 - _WEIGHT) * hard, soft)
     return (each * _LOSS_WEIGHTS).sum() / _LOSS_WEIGHTS.sum()
 
 
@@ -72,7 +72,7 @@ def _found(head, logits, teachers, labels) -> tuple[dict, np.ndarray]:
     features = {
         "input_ids": np.zeros((5, 1), np.int32),
         "label_ids": labels,
-        "is_labelled": _IS_LABELLED,
+        "is_labeled": _IS_LABELED,
         "loss_weight": _LOSS_WEIGHTS,
         "soft_labels": mean_soft_labels(head, teachers, _TEMPERATURE),
     }

@@ -26,7 +26,7 @@ def test_a_model_comes_back_from_every_format(name, format, tmp_path, recwarn):
     assert_same(again(features), model(features))
 
 
-def test_a_head_that_is_missing_or_of_another_size_is_newly_initialised_and_said(tmp_path):
+def test_a_head_that_is_missing_or_of_another_size_is_newly_initialized_and_said(tmp_path):
     directory = str(tmp_path / "out")
     model = randomized(BertForClassification(SMALL, 3))
     model.save_checkpoint(directory)

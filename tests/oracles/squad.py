@@ -1,15 +1,15 @@
 """The features of SQuAD questions as they are usually made in Python: question by question, token
 by token.
 
-The baseline of the tests of `data_gen/labelled/squad_features.py`: the
+The baseline of the tests of `data_gen/labeled/squad_features.py`: the
 steps of the BERT paper's code, a context tokenized again for each of its questions, nothing shared
 with `data_gen/` but the data.
-Verified against the output of the original code (tests/data_gen/labelled/test_squad_features.py).
+Verified against the output of the original code (tests/data_gen/labeled/test_squad_features.py).
 """
 
 from collections.abc import Iterator
 
-from data_gen.labelled.squad import Question, SquadData
+from data_gen.labeled.squad import Question, SquadData
 from tests.oracles.tokenizer import ReferenceTokenizer
 
 

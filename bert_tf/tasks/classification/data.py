@@ -18,11 +18,11 @@ from bert_tf.evaluation import classification
 from bert_tf.tasks import class_names
 from bert_tf.tasks.classification.options import BALANCED, CUSTOM, LONG_TEXTS, ClassificationOptions
 from bert_tf.training.examples import Dataset, Datasets, Examples
-from data_gen.labelled import glue, tables
-from data_gen.labelled.glue import GLUE_TASKS, GlueTask
-from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs, encode_windows
-from data_gen.labelled.rows import Skip
-from data_gen.labelled.tables import LabelledTexts
+from data_gen.labeled import glue, tables
+from data_gen.labeled.glue import GLUE_TASKS, GlueTask
+from data_gen.labeled.pair_features import END, MIDDLE, encode_pairs, encode_windows
+from data_gen.labeled.rows import Skip
+from data_gen.labeled.tables import LabeledTexts
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
 from modeling.config import label_names
@@ -274,7 +274,7 @@ class _TaskFiles:
     metrics: tuple[str, ...]
     kind: str = CLASSES
     glue: GlueTask | None = None
-    texts: dict[str, LabelledTexts] = dataclasses.field(default_factory=dict)
+    texts: dict[str, LabeledTexts] = dataclasses.field(default_factory=dict)
     notes: list[str] = dataclasses.field(default_factory=list)
 
 
@@ -380,7 +380,7 @@ def _check_options(
 
 
 def _encode_split(
-    texts: LabelledTexts, task_files: _TaskFiles, long_texts: LongTexts, tokenizer: Tokenizer
+    texts: LabeledTexts, task_files: _TaskFiles, long_texts: LongTexts, tokenizer: Tokenizer
 ) -> TextSplit:
     """Encodes the texts of a file, with their labels."""
     examples, window_counts, truncated = long_texts.encode(tokenizer, texts.text_a, texts.text_b)
@@ -549,7 +549,7 @@ def _read_files(
                 "--transfer_file: --text_b_column is given, but this task is for single texts"
             )
         # Labels of these texts would be those of the teachers, so that the column is not read.
-        task_files.texts["transfer"] = tables.read_labelled_file(
+        task_files.texts["transfer"] = tables.read_labeled_file(
             files.check_readable(options.transfer_file, "transfer_file"),
             "transfer_file",
             text_a_column=options.text_a_column,
@@ -639,7 +639,7 @@ def _read_xnli(options: ClassificationOptions, checkpoint: Checkpoint) -> _TaskF
     return task_files
 
 
-def _by_language(split: str, texts: dict[str, LabelledTexts]) -> dict[str, LabelledTexts]:
+def _by_language(split: str, texts: dict[str, LabeledTexts]) -> dict[str, LabeledTexts]:
     """Names the texts of a split by their language, unless there is only one."""
     if len(texts) == 1:
         return {split: next(iter(texts.values()))}
@@ -660,9 +660,9 @@ def _read_custom(
         raise UserError(
             f"--task_name={CUSTOM}: --text_a_column must be given: the column with the text"
         )
-    is_labelled = options.train_file or options.dev_file
+    is_labeled = options.train_file or options.dev_file
     has_labels = options.label_column or options.label_columns
-    if options.evaluates and is_labelled and not has_labels:
+    if options.evaluates and is_labeled and not has_labels:
         raise UserError(
             f"--task_name={CUSTOM}: --label_column must be given: the column with the labels"
         )
@@ -741,7 +741,7 @@ class _CustomReader:
     kind: str
     labels: Sequence[str] | None
 
-    def read(self, name: str, flag: str, path: str) -> LabelledTexts:
+    def read(self, name: str, flag: str, path: str) -> LabeledTexts:
         """Reads the file of a split; the test set is without labels."""
         options = self.options
         label_column = options.label_column
@@ -756,7 +756,7 @@ class _CustomReader:
         id_column = None
         if name != "train" or options.dev_fraction:
             id_column = options.id_column
-        texts = tables.read_labelled_file(
+        texts = tables.read_labeled_file(
             path,
             flag,
             text_a_column=options.text_a_column,

@@ -8,8 +8,8 @@ from bert_common.options import DIRECTORY, FILE, option
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import DistillationOptions, FineTuningOptions, HeadDropoutOptions
 from bert_tf.tasks.options import delimiter_option
-from data_gen.labelled import glue
-from data_gen.labelled.tables import FORMATS
+from data_gen.labeled import glue
+from data_gen.labeled.tables import FORMATS
 
 CUSTOM = "custom"
 BALANCED = "balanced"

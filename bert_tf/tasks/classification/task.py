@@ -38,7 +38,7 @@ from bert_tf.tasks.classification.data import (
 )
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.training.examples import Examples, concatenated
-from data_gen.labelled.tables import LabelledTexts, UnusableRow
+from data_gen.labeled.tables import LabeledTexts, UnusableRow
 from modeling.checkpoints.load import Checkpoint
 from modeling.config import with_label_names
 from modeling.fine_tuning import (
@@ -215,7 +215,7 @@ class ClassificationTask(FineTuningTask):
 run = functools.partial(driver.run, ClassificationTask)
 
 
-def _with_gaps(values: np.ndarray | LazyValues, texts: LabelledTexts) -> Iterator[np.ndarray]:
+def _with_gaps(values: np.ndarray | LazyValues, texts: LabeledTexts) -> Iterator[np.ndarray]:
     """Yields the values of each row of the file, empty texts for one that is not predicted."""
     # The lines of the original's file have no ids: their numbers say which rows they belong to.
     gap = np.full(values.shape[1:], "")
@@ -226,7 +226,7 @@ def _with_gaps(values: np.ndarray | LazyValues, texts: LabelledTexts) -> Iterato
 def write_predictions(
     path: str,
     data: ClassificationData,
-    texts: LabelledTexts,
+    texts: LabeledTexts,
     values: np.ndarray | LazyValues,
     with_truth: bool = False,
 ) -> None:

@@ -1,6 +1,6 @@
 """Examples in memory of the files of a multiple-choice task.
 
-Input: questions with choices (`data_gen/labelled/multiple_choice.py`). Output: sequences with
+Input: questions with choices (`data_gen/labeled/multiple_choice.py`). Output: sequences with
 labels, one for each choice, which `bert_tf/tasks/multiple_choice/task.py` trains on. All choices of
 a question are in the same batch, and a question with fewer choices gets no artificial ones.
 """
@@ -18,9 +18,9 @@ from bert_tf.tasks.multiple_choice.options import (
     MultipleChoiceOptions,
 )
 from bert_tf.training.examples import Dataset, Datasets, Examples, sets_by_role
-from data_gen.labelled import multiple_choice
-from data_gen.labelled.multiple_choice import NUMBERED, ChoiceQuestions
-from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
+from data_gen.labeled import multiple_choice
+from data_gen.labeled.multiple_choice import NUMBERED, ChoiceQuestions
+from data_gen.labeled.pair_features import END, START_OF_A, encode_pairs
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
 

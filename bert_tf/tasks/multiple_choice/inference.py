@@ -17,8 +17,8 @@ from bert_common.options import Options
 from bert_tf.tasks.inference import TaskInference, check_text, pair_examples, split_pairs, to_json
 from bert_tf.tasks.multiple_choice.data import KIND
 from bert_tf.training.examples import Examples
-from data_gen.labelled.multiple_choice import FEWEST_CHOICES, MOST_CHOICES, pair
-from data_gen.labelled.pair_features import START_OF_A, encode_pairs
+from data_gen.labeled.multiple_choice import FEWEST_CHOICES, MOST_CHOICES, pair
+from data_gen.labeled.pair_features import START_OF_A, encode_pairs
 from modeling.checkpoints.load import Checkpoint
 from modeling.fine_tuning import MISSING, BertForMultipleChoice
 

@@ -7,8 +7,8 @@ from bert_common.options import DIRECTORY, option
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import FineTuningOptions, HeadDropoutOptions
 from bert_tf.tasks.options import DataFileOptions, delimiter_option
-from data_gen.labelled.multiple_choice import LABEL_KINDS
-from data_gen.labelled.tables import FORMATS
+from data_gen.labeled.multiple_choice import LABEL_KINDS
+from data_gen.labeled.tables import FORMATS
 
 SWAG = "swag"
 HELLASWAG = "hellaswag"

@@ -25,7 +25,7 @@ from bert_tf.runs.fine_tuning import FineTuningTask
 from bert_tf.tasks.multiple_choice.data import KIND, read_data
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
 from bert_tf.training.examples import Dataset
-from data_gen.labelled.multiple_choice import ChoiceQuestions
+from data_gen.labeled.multiple_choice import ChoiceQuestions
 from modeling.checkpoints.weights import HEADS
 from modeling.fine_tuning import MULTIPLE_CHOICE_LOSS, BertForMultipleChoice
 

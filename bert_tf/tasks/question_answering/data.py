@@ -1,7 +1,7 @@
 """Windows of SQuAD files for the model, with notes on them; the members of an ensemble.
 
-Input: SQuAD files (`data_gen/labelled/squad.py`). Output: windows
-(`data_gen/labelled/squad_features.py`).
+Input: SQuAD files (`data_gen/labeled/squad.py`). Output: windows
+(`data_gen/labeled/squad_features.py`).
 """
 
 import dataclasses
@@ -24,8 +24,8 @@ from bert_tf.tasks.question_answering.options import (
     merge_settings,
 )
 from bert_tf.training.examples import Examples
-from data_gen.labelled.squad import Question, SquadData, read_squad
-from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
+from data_gen.labeled.squad import Question, SquadData, read_squad
+from data_gen.labeled.squad_features import ContextTokens, Windows, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
@@ -38,7 +38,7 @@ class SquadSplit:
     """Questions and their windows.
 
     Attributes:
-      is_labelled: whether the file has the right answers, so that predictions can be scored.
+      is_labeled: whether the file has the right answers, so that predictions can be scored.
       notes: remarks on the file for the user.
       classes: number of questions with and without an answer, for version 2.0.
     """
@@ -47,7 +47,7 @@ class SquadSplit:
     contexts: ContextTokens
     windows: Windows
     examples: Examples
-    is_labelled: bool
+    is_labeled: bool
     notes: tuple[str, ...]
     classes: Mapping[str, int] = dataclasses.field(default_factory=dict)
     truncated = 0
@@ -120,16 +120,16 @@ def make_split(
                 num_answered += 1
     # Version 2.0 may have a file of unanswerable questions only; in version 1.1 a file without any
     # answer can't be scored.
-    is_labelled = data.has_answers and (settings.version_2_with_negative or has_any_answer)
+    is_labeled = data.has_answers and (settings.version_2_with_negative or has_any_answer)
     classes = {}
-    if is_labelled and settings.version_2_with_negative:
+    if is_labeled and settings.version_2_with_negative:
         classes = {"answer": num_answered, "no answer": len(data.questions) - num_answered}
     return SquadSplit(
         data,
         contexts,
         windows,
         window_examples(windows, training),
-        is_labelled,
+        is_labeled,
         tuple(_notes(data, windows, settings, seconds)),
         classes,
     )

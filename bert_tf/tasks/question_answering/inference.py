@@ -2,7 +2,7 @@
 
 Input: a run directory of `run_squad.py`, or a model of others; `task.json` keeps how contexts are
 read and answers chosen. Output: the answer with its position in the context and its score. The
-graphs follow the rules of `data_gen/labelled/squad_features.py` and
+graphs follow the rules of `data_gen/labeled/squad_features.py` and
 `bert_tf/evaluation/squad_answers.py`; an answer extends from the first character of its first token
 to the last one of its last token.
 
@@ -22,8 +22,8 @@ from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.tasks.question_answering.data import window_examples
 from bert_tf.tasks.question_answering.options import KIND, SquadConfig, merge_settings
 from bert_tf.training.examples import Examples
-from data_gen.labelled.squad import Question, SquadData
-from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
+from data_gen.labeled.squad import Question, SquadData
+from data_gen.labeled.squad_features import ContextTokens, Windows, make_windows
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import Checkpoint
 from modeling.fine_tuning import BertForQuestionAnswering

@@ -16,7 +16,7 @@ from bert_common.errors import UserError, needs_package
 from bert_common.options import FILE, declared_options, option
 from bert_tf.evaluation.squad_answers import AnswerOptions
 from bert_tf.runs.options import DistillationOptions, FineTuningOptions
-from data_gen.labelled.squad_features import WindowOptions
+from data_gen.labeled.squad_features import WindowOptions
 from modeling.config import BertConfig
 
 KIND = "question_answering"

@@ -65,7 +65,7 @@ from bert_tf.tasks.question_answering.options import (
     merge_settings,
 )
 from bert_tf.training.examples import Datasets
-from data_gen.labelled.squad import SquadData, check_training, read_squad
+from data_gen.labeled.squad import SquadData, check_training, read_squad
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_task_file
 from modeling.checkpoints.load import Checkpoint, step_of
 from modeling.fine_tuning import SPAN_LOSS, BertForQuestionAnswering
@@ -117,7 +117,7 @@ class SquadPredictions:
             else:
                 positions.append(f"what begins at character {answer.start}")
         starts = None
-        if self.split.is_labelled:
+        if self.split.is_labeled:
             starts = []
             for question in self.split.source.questions:
                 starts.append(question.answers[0].start if question.answers else None)
@@ -195,7 +195,7 @@ class SquadTask(InMemoryTask):
         dev = {}
         if split is not None:
             notes += split.notes
-            if split.is_labelled:
+            if split.is_labeled:
                 dev["predict"] = split
             elif options.do_train:
                 notes.append(
@@ -369,7 +369,7 @@ class SquadTask(InMemoryTask):
         results = find_answers(
             split.source, split.contexts, split.windows, start_logits, end_logits, settings
         )
-        if not split.is_labelled:
+        if not split.is_labeled:
             return SquadPredictions(split, results, settings, None)
         if settings.version_2_with_negative and self._tunes_threshold(settings):
             threshold = tune_threshold(

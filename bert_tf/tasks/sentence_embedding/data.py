@@ -2,7 +2,7 @@
 
 Every text is kept once, whatever the number of pairs it belongs to.
 
-Input: files (`data_gen/labelled/sentence_pairs.py`). Output: sequences of all different texts,
+Input: files (`data_gen/labeled/sentence_pairs.py`). Output: sequences of all different texts,
 which `bert_tf/tasks/sentence_embedding/task.py` trains on.
 
 Letters: E examples (pairs), K texts of an example, U different texts, Q queries, N documents.
@@ -28,9 +28,9 @@ from bert_tf.tasks.sentence_embedding.options import (
     SentenceEmbeddingOptions,
 )
 from bert_tf.training.examples import Dataset, Datasets, Examples, sets_by_role
-from data_gen.labelled import sentence_pairs
-from data_gen.labelled.pair_features import PairFeatures, encode_pairs
-from data_gen.labelled.sentence_pairs import SentencePairs, read_retrieval
+from data_gen.labeled import sentence_pairs
+from data_gen.labeled.pair_features import PairFeatures, encode_pairs
+from data_gen.labeled.sentence_pairs import SentencePairs, read_retrieval
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, supported_vectors
 from modeling.checkpoints.load import Checkpoint
@@ -114,8 +114,8 @@ class SentenceSplit(Dataset):
     relevant: list[dict[int, float]]
 
     @property
-    def is_labelled(self) -> bool:
-        return self.is_ranked or super().is_labelled
+    def is_labeled(self) -> bool:
+        return self.is_ranked or super().is_labeled
 
     @property
     def is_ranked(self) -> bool:

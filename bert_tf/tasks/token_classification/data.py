@@ -1,7 +1,7 @@
 """Windows in memory of the files of tagged sentences, and whether the checkpoint fits them.
 
-Input: files (`data_gen/labelled/tagged_files.py`). Output: windows with labels
-(`data_gen/labelled/word_windows.py`), which `bert_tf/tasks/token_classification/task.py` trains on
+Input: files (`data_gen/labeled/tagged_files.py`). Output: windows with labels
+(`data_gen/labeled/word_windows.py`), which `bert_tf/tasks/token_classification/task.py` trains on
 and predicts.
 """
 
@@ -21,9 +21,9 @@ from bert_tf.tasks.token_classification.options import (
 )
 from bert_tf.training import examples as in_memory
 from bert_tf.training.examples import Examples, sets_by_role
-from data_gen.labelled.tag_schemes import OUTSIDE, Chunks, TagNames, parse_names, write_tags
-from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
-from data_gen.labelled.word_windows import WordWindows, encode_words, make_windows
+from data_gen.labeled.tag_schemes import OUTSIDE, Chunks, TagNames, parse_names, write_tags
+from data_gen.labeled.tagged_files import TaggedSentences, read_tagged_file
+from data_gen.labeled.word_windows import WordWindows, encode_words, make_windows
 from modeling.checkpoints.load import Checkpoint
 from modeling.config import label_names
 
@@ -62,7 +62,7 @@ class Split(in_memory.Dataset):
     chunks: Chunks | None
 
     @property
-    def is_labelled(self) -> bool:
+    def is_labeled(self) -> bool:
         return self.labels is not None
 
 

@@ -41,7 +41,7 @@ from bert_tf.training.examples import Examples, lengths_for, padded_lengths
 from bert_tf.training.phases import Phase
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.run_directory import ACTIVATIONS
-from data_gen.labelled.word_windows import WordWindows
+from data_gen.labeled.word_windows import WordWindows
 from modeling import costs
 from modeling.bilstm import BertForFeatureTagging, encoder_states
 from modeling.checkpoints.load import config_for, read_checkpoint

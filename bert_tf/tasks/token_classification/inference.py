@@ -28,8 +28,8 @@ from bert_tf.tasks.token_classification.data import (
 )
 from bert_tf.tasks.token_classification.options import COMBINATIONS
 from bert_tf.training.examples import Examples
-from data_gen.labelled.tag_schemes import find_chunks, parse_names
-from data_gen.labelled.word_windows import WordPieces, WordWindows, encode_words, make_windows
+from data_gen.labeled.tag_schemes import find_chunks, parse_names
+from data_gen.labeled.word_windows import WordPieces, WordWindows, encode_words, make_windows
 from modeling.bilstm import BertForFeatureTagging, encoder_states
 from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.weights import FEATURE_TAGGER_PREFIX

@@ -8,8 +8,8 @@ from bert_common.options import DIRECTORY, Options, option
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import DistillationOptions, FineTuningOptions, HeadDropoutOptions
 from bert_tf.tasks.options import DataFileOptions
-from data_gen.labelled.tag_schemes import CHUNK_SCHEMES, SCHEMES
-from data_gen.labelled.tagged_files import FORMATS
+from data_gen.labeled.tag_schemes import CHUNK_SCHEMES, SCHEMES
+from data_gen.labeled.tagged_files import FORMATS
 
 AUTO = "auto"
 SENTENCE = "sentence"

@@ -20,7 +20,7 @@ from bert_tf.runs.fine_tuning import FineTuningTask
 from bert_tf.runs.options import TEACHERS
 from bert_tf.tasks.token_classification.data import Split, TokenData, check_head, read_data
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
-from data_gen.labelled.tag_schemes import IOB2, Chunks, find_chunks, write_tags
+from data_gen.labeled.tag_schemes import IOB2, Chunks, find_chunks, write_tags
 from modeling.config import with_label_names
 from modeling.fine_tuning import TOKEN_CLASSIFICATION_LOSS, BertForTokenClassification
 from modeling.losses import HeadLoss

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from data_gen.labelled.tag_schemes import TagNames
+from data_gen.labeled.tag_schemes import TagNames
 from data_gen.tokenization.vocabulary import Vocabulary
 from data_gen.tokenization.wordpiece import find_chunk_starts
 

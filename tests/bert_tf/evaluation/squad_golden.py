@@ -9,8 +9,8 @@ import pathlib
 import numpy as np
 
 from bert_tf.evaluation.squad_answers import AnswerOptions, find_answers
-from data_gen.labelled.squad import read_squad
-from data_gen.labelled.squad_features import make_windows
+from data_gen.labeled.squad import read_squad
+from data_gen.labeled.squad_features import make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from tests.bert_tf.evaluation.squad_reference import nbest_of_questions, original_text
 

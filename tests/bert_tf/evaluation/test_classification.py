@@ -35,8 +35,8 @@ def test_all_pairs_alike_do_not_win_by_their_f1():
         }
     )
     # A quarter of either class wrong.
-    learnt = np.where(np.arange(408) % 4, MRPC_LABELS, 1 - MRPC_LABELS)
-    scores = classification.score(classification.TASK_METRICS["qqp"], learnt, MRPC_LABELS, 2)
+    learned = np.where(np.arange(408) % 4, MRPC_LABELS, 1 - MRPC_LABELS)
+    scores = classification.score(classification.TASK_METRICS["qqp"], learned, MRPC_LABELS, 2)
     assert {next(iter(classification.TASK_METRICS[name])) for name in ("mrpc", "qqp")} == {
         "f1_accuracy_mean"
     }

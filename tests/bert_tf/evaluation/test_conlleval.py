@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bert_tf.evaluation import conlleval
-from data_gen.labelled.tag_schemes import Chunks, find_chunks, parse_names
+from data_gen.labeled.tag_schemes import Chunks, find_chunks, parse_names
 from tests.oracles.conlleval import count_chunks, read_rows
 
 

@@ -13,8 +13,8 @@ from bert_tf.evaluation.glue_submission import (
     submission_name,
     write_submission_file,
 )
-from data_gen.labelled.glue import GLUE_TASKS
-from data_gen.labelled.glue import test_splits as splits_of
+from data_gen.labeled.glue import GLUE_TASKS
+from data_gen.labeled.glue import test_splits as splits_of
 
 
 def _write(folder, name: str) -> str:

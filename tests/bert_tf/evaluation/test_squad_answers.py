@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from bert_common.errors import UserError
 from bert_tf.evaluation import squad_answers
 from bert_tf.evaluation.squad_answers import AnswerOptions, find_answers
-from data_gen.labelled.squad import Question, SquadData
-from data_gen.labelled.squad_features import make_windows
+from data_gen.labeled.squad import Question, SquadData
+from data_gen.labeled.squad_features import make_windows
 from tests.bert_tf.evaluation import squad_golden
 from tests.bert_tf.evaluation.squad_reference import (
     final_text,

@@ -18,7 +18,7 @@ from bert_tf.evaluation.squad_scores import (
     score_officially,
     tune_threshold,
 )
-from data_gen.labelled.squad import Answer, Question, SquadData
+from data_gen.labeled.squad import Answer, Question, SquadData
 from tests.bert_tf.evaluation import squad_golden
 
 CLOSE = {"rel": 0, "abs": 1e-9}

@@ -146,7 +146,7 @@ def test_what_is_refused(checkpoints, tmp_path, kind, text, flags, message):
 def test_memory_does_not_grow_with_the_table(checkpoints, tmp_path, monkeypatch):
     """Portions of rows are written before the next ones are read."""
     from bert_tf.inference import table_prediction
-    from data_gen.labelled.row_stream import RowStream
+    from data_gen.labeled.row_stream import RowStream
 
     monkeypatch.setattr(table_prediction, "_ROWS_AT_ONCE", 2)
     path = tmp_path / "in.csv"

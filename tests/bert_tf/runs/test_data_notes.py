@@ -3,11 +3,11 @@ import pytest
 
 from bert_tf.runs.data_notes import describe
 from bert_tf.training.examples import Dataset, Datasets, Examples
-from data_gen.labelled.multiple_choice import ChoiceQuestions
-from data_gen.labelled.sentence_pairs import SentencePairs
-from data_gen.labelled.squad import Question, SquadData
-from data_gen.labelled.tables import LabelledTexts
-from data_gen.labelled.tagged_files import TaggedSentences
+from data_gen.labeled.multiple_choice import ChoiceQuestions
+from data_gen.labeled.sentence_pairs import SentencePairs
+from data_gen.labeled.squad import Question, SquadData
+from data_gen.labeled.tables import LabeledTexts
+from data_gen.labeled.tagged_files import TaggedSentences
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from tests.tiny import TOKENS
@@ -17,7 +17,7 @@ TOKENIZER = Tokenizer(Vocabulary(TOKENS))
 
 def texts_of(*texts, labels=None):
     ids = [str(number) for number in range(len(texts))]
-    return LabelledTexts("f", ids, list(texts), None, labels)
+    return LabeledTexts("f", ids, list(texts), None, labels)
 
 
 def dataset(source, **fields):

@@ -85,7 +85,7 @@ def answered(starts, right) -> SquadPredictions:
         for start in right
     ]
     split = types.SimpleNamespace(
-        source=types.SimpleNamespace(path="folder/dev.json", questions=questions), is_labelled=True
+        source=types.SimpleNamespace(path="folder/dev.json", questions=questions), is_labeled=True
     )
     return SquadPredictions(split, results, SquadConfig(), None)
 

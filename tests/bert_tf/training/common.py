@@ -62,7 +62,7 @@ def instances(
         "input_mask": real.astype(int),
         "segment_ids": segment_b.astype(int),
         "masked_lm_positions": positions,
-        # The upper ids are never asked for: that can be learnt.
+        # The upper ids are never asked for: that can be learned.
         "masked_lm_ids": rng.integers(0, vocab_size // 4, (count, predictions)) * masked,
         "masked_lm_weights": masked.astype(np.float32),
         "next_sentence_labels": rng.integers(0, 2, (count, 1)),

@@ -45,7 +45,7 @@ def test_an_original_checkpoint_is_found_by_any_of_its_names(golden, path):
     assert (report.newly_initialized, report.unused) == ([], [])
 
 
-def test_a_classifiers_head_is_unused_and_the_missing_heads_are_newly_initialised(golden):
+def test_a_classifiers_head_is_unused_and_the_missing_heads_are_newly_initialized(golden):
     source = read_checkpoint(str(golden / "tf1_heads"))
     assert source.config is None
     model = BertForPreTraining(

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import example, given, settings
 
-from data_gen.labelled.pair_features import encode_pairs
+from data_gen.labeled.pair_features import encode_pairs
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, pack

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from data_gen.labelled.pair_features import encode_pairs
+from data_gen.labeled.pair_features import encode_pairs
 from modeling import BertEncoder, BertForClassification, BertPreprocessor
 from tests.data_gen.tokenization.common import TOKENIZERS
 from tests.modeling.common import SMALL

@@ -16,7 +16,7 @@ from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import ClassificationTask
 from modeling.checkpoints.load import open_checkpoint
 from tests.bert_tf.tasks.classification.toy_task import write_glue, write_model
-from tests.data_gen.labelled.test_glue import write_xnli
+from tests.data_gen.labeled.test_glue import write_xnli
 from tests.tiny import write_tiny
 
 ROWS = [

@@ -14,7 +14,7 @@ from bert_tf.inference.predictor import Predictor
 from bert_tf.runs.evaluation import Evaluation, write_eval_results, write_test_results
 from bert_tf.tasks.classification.task import run, write_predictions
 from bert_tf.training.run_directory import read_metrics
-from data_gen.labelled.tables import LabelledTexts
+from data_gen.labeled.tables import LabeledTexts
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.encoder import BertEncoder
 from tests.bert_tf.tasks.classification.toy_task import (
@@ -421,7 +421,7 @@ def test_a_line_an_example(tmp_path):
 
 def test_predictions_of_pairs_and_of_a_regression(tmp_path):
     path = tmp_path / "predictions.jsonl"
-    texts = LabelledTexts("", ["a", 7], ["one\u2028line", "tab\there"], ["größer", "中文"], None)
+    texts = LabeledTexts("", ["a", 7], ["one\u2028line", "tab\there"], ["größer", "中文"], None)
     write_predictions(
         str(path),
         types.SimpleNamespace(labels=["no", "yes"], multi_label=False),
@@ -448,7 +448,7 @@ def test_predictions_of_pairs_and_of_a_regression(tmp_path):
     write_predictions(
         str(path),
         types.SimpleNamespace(labels=[]),
-        LabelledTexts("", [0, 1], ["a", "b"], None, np.array([3.0, 0.5])),
+        LabeledTexts("", [0, 1], ["a", "b"], None, np.array([3.0, 0.5])),
         np.array([3.25, 0.1], np.float32),
         with_truth=True,
     )

@@ -73,8 +73,8 @@ def test_its_outputs_are_those_of_predict(folder, trained, transfer, tmp_path):
         folder, tmp_path / "run", trained, transfer_file=transfer, num_train_epochs=1
     )
     assert run(options) == 0
-    train, unlabelled = _outputs(tmp_path / "run")
-    assert "/train-" in train and "/transfer-" in unlabelled
+    train, unlabeled = _outputs(tmp_path / "run")
+    assert "/train-" in train and "/transfer-" in unlabeled
     kept = np.load(train)
     with open(folder / "train.csv") as file:
         texts = [row["review"] for row in csv.DictReader(file)]
@@ -167,8 +167,8 @@ def test_pairs_and_scores(name, folder, tmp_path):
         text_b_column="b",
     )
     assert run(options) == 0
-    train, unlabelled = (np.load(path) for path in _outputs(tmp_path / "run"))
-    assert train.shape[0] == 40 and unlabelled.shape == (20, 1 if name == "sts-b" else 2)
+    train, unlabeled = (np.load(path) for path in _outputs(tmp_path / "run"))
+    assert train.shape[0] == 40 and unlabeled.shape == (20, 1 if name == "sts-b" else 2)
     refused(
         options.replace(output_dir=str(tmp_path / "new"), text_b_column=None),
         "--text_b_column must be given",

@@ -14,7 +14,7 @@ from bert_tf.tasks.classification.data import (
     ClassificationData,
 )
 from bert_tf.tasks.classification.task import _with_gaps, write_predictions
-from data_gen.labelled.tables import read_labelled_file
+from data_gen.labeled.tables import read_labeled_file
 
 # Rows 0, 2 and 5 have no text; the last row has a column too many.
 ROWS = ["a,", "b,one", "c,", "d,two", "e,three", "f, ", "g,four,five"]
@@ -23,7 +23,7 @@ ROWS = ["a,", "b,one", "c,", "d,two", "e,three", "f, ", "g,four,five"]
 def read(tmp_path, rows=ROWS):
     path = tmp_path / "test.csv"
     path.write_text("\n".join(["key,text", *rows]) + "\n")
-    return read_labelled_file(
+    return read_labeled_file(
         str(path), "test_file", text_a_column="text", id_column="key", keep_unusable=True
     )
 

@@ -45,7 +45,7 @@ def test_batches_and_single_records_are_counted():
         ({"masked_lm_accuracy": 0.45}, False),
     ],
 )
-def test_a_model_that_guesses_is_told_from_one_that_has_learnt(metrics, is_warned):
+def test_a_model_that_guesses_is_told_from_one_that_has_learned(metrics, is_warned):
     warning = warn_of_guessing({**metrics, **measure_baselines([BATCH, MORE], MASK)})
     assert (warning is not None) == is_warned
     if is_warned:

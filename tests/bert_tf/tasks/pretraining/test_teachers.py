@@ -36,7 +36,7 @@ def options(options, data, teacher) -> PretrainingOptions:
 
 
 def test_the_loss_is_that_of_the_teachers_distribution(teacher):
-    """Against float64; nothing is learnt by the teacher."""
+    """Against float64; nothing is learned by the teacher."""
     options = PretrainingOptions(
         output_dir="",
         input_file="x",

@@ -12,7 +12,7 @@ from bert_tf.tasks.question_answering.data import open_ensemble
 from bert_tf.tasks.question_answering.options import SquadOptions
 from bert_tf.tasks.question_answering.task import SquadTask, run
 from bert_tf.training.run_directory import read_metrics
-from data_gen.labelled.squad import read_squad
+from data_gen.labeled.squad import read_squad
 from modeling.checkpoints.load import read_checkpoint
 from tests.bert_tf.tasks.question_answering import toy_squad
 

@@ -1,4 +1,4 @@
-"""Windows against those of `data_gen/labelled/squad_features.py`, answers against the original's
+"""Windows against those of `data_gen/labeled/squad_features.py`, answers against the original's
 loops."""
 
 import numpy as np
@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from bert_tf.tasks.question_answering.inference import answers_in_graph, windows_in_graph
 from bert_tf.tasks.question_answering.options import SquadConfig
-from data_gen.labelled.squad import Question, SquadData
-from data_gen.labelled.squad_features import make_windows as exact_windows
+from data_gen.labeled.squad import Question, SquadData
+from data_gen.labeled.squad_features import make_windows as exact_windows
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer
 from tests.data_gen.tokenization.common import PIECES, TOKENIZERS
 

@@ -12,7 +12,7 @@ from bert_tf.runs.evaluation import constant_predictions
 from bert_tf.runs.fine_tuning import FineTuningTask
 from bert_tf.runs.trainer import Trainer
 from bert_tf.training.examples import Dataset, Datasets, Examples
-from data_gen.labelled.pair_features import encode_pairs
+from data_gen.labeled.pair_features import encode_pairs
 from modeling.checkpoints.load import Checkpoint
 from tests.bert_tf.tasks.text_length.model import BertForLength
 from tests.bert_tf.tasks.text_length.options import LengthOptions

@@ -19,7 +19,7 @@ from bert_tf.tasks.token_classification.feature_based import (
 )
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 from bert_tf.training import run_directory
-from data_gen.labelled.word_windows import WordPieces, WordWindows, make_windows
+from data_gen.labeled.word_windows import WordPieces, WordWindows, make_windows
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from modeling.checkpoints.companion_files import SUFFIX
 from modeling.checkpoints.convert import write_checkpoint

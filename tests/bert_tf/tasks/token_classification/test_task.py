@@ -136,7 +136,7 @@ def test_texts_become_entities_with_offsets(trained):
 
 
 def test_document_context_tells_what_a_sentence_alone_can_not(folder, trained, tmp_path):
-    """Half of the names can only be recognised by the document's first sentence."""
+    """Half of the names can only be recognized by the document's first sentence."""
     scores = {}
     for context, length in (("sentence", 40), ("vote", 24)):
         directory = tmp_path / context
@@ -324,11 +324,11 @@ def test_what_does_not_fit_is_refused(folder, tmp_path, changes, message):
 
 
 def test_files_that_the_model_is_not_for(folder, trained, tmp_path):
-    unlabelled, plain = tmp_path / "words.conll", tmp_path / "plain.conll"
-    unlabelled.write_text("ann\nsaw\n")
+    unlabeled, plain = tmp_path / "words.conll", tmp_path / "plain.conll"
+    unlabeled.write_text("ann\nsaw\n")
     plain.write_text("ann N\n")
     model = dict(init_checkpoint=str(trained), do_eval=True, data_dir=None)
     with pytest.raises(UserError, match="--dev_file: .* has no labels"):
-        run(options(folder, tmp_path / "a", dev_file=str(unlabelled), **model))
+        run(options(folder, tmp_path / "a", dev_file=str(unlabeled), **model))
     with pytest.raises(UserError, match="its tags are plain, unlike those that the model knows"):
         run(options(folder, tmp_path / "a", dev_file=str(plain), **model))

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bert_common.errors import UserError
-from data_gen.labelled import squad_features
-from data_gen.labelled.squad import Answer, Question, SquadData, check_training, read_squad
-from data_gen.labelled.squad_features import make_windows
+from data_gen.labeled import squad_features
+from data_gen.labeled.squad import Answer, Question, SquadData, check_training, read_squad
+from data_gen.labeled.squad_features import make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from tests.data_gen.tokenization.common import ENGLISH, REFERENCES, TEXTS, TOKENIZERS, thorough
 from tests.oracles.squad import reference_features, split_words

@@ -6,7 +6,7 @@ a training file for evaluation.
     texts = bad.resolve(texts, lines)      # refuses the file: train.csv:17: the label is empty
     train, dev = texts.split(0.1, seed=12345)
 
-Input: rows that a reader of this package has read. Output: `LabelledFile`, the base class of what
+Input: rows that a reader of this package has read. Output: `LabeledFile`, the base class of what
 the readers return.
 """
 
@@ -31,11 +31,11 @@ _MAX_NAMED_ROWS = 5
 # Share of the rows that may be left out unless the user says how many: more have one cause.
 _MOST_SKIPPED = 0.1
 
-File = TypeVar("File", bound="LabelledFile")
+File = TypeVar("File", bound="LabeledFile")
 
 
 @dataclasses.dataclass(frozen=True)
-class LabelledFile:
+class LabeledFile:
     """The E examples of a file, in file order; each reader's subclass adds their fields.
 
     Attributes:
@@ -146,7 +146,7 @@ class LabelledFile:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LabelledDataOptions(Options):
+class LabeledDataOptions(Options):
     """Labeled data."""
 
     max_train_examples: int | None = option(
@@ -310,7 +310,7 @@ class BadRows:
         return dataclasses.replace(examples.take(rows), notes=notes, left_out=self.left_out())
 
     def left_out(self) -> tuple[dict, ...]:
-        """Returns the bad rows, see `LabelledFile`."""
+        """Returns the bad rows, see `LabeledFile`."""
         return tuple(
             {"file": self.path, self.unit: line, "fault": fault}
             for line, fault in self.faults.items()

@@ -1,10 +1,10 @@
 """Readers of labeled files: examples in memory as flat arrays of ids, without padding.
 
     rows.py             shared by all readers: bad rows, the split into training and development set
-    tables.py           TSV, CSV and JSON lines → columns, `LabelledTexts`; the table of formats
+    tables.py           TSV, CSV and JSON lines → columns, `LabeledTexts`; the table of formats
     arrow_files.py      columns of Parquet and Arrow files
     row_stream.py       the rows of a table one by one, for predictions beside them
-    glue.py             official files of GLUE and XNLI → `LabelledTexts`
+    glue.py             official files of GLUE and XNLI → `LabeledTexts`
     pair_features.py    texts and pairs → `PairFeatures`; long texts → `WindowFeatures`
     squad.py            SQuAD files → `SquadData`, checked and repaired for training
     squad_features.py   `SquadData` → `ContextTokens` and `Windows`

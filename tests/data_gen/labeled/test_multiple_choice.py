@@ -1,7 +1,7 @@
 import pytest
 
-from data_gen.labelled.multiple_choice import read_codah, read_custom, read_hellaswag, read_swag
-from tests.data_gen.labelled.common import json_lines, refusal
+from data_gen.labeled.multiple_choice import read_codah, read_custom, read_hellaswag, read_swag
+from tests.data_gen.labeled.common import json_lines, refusal
 
 HEADER = ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3"
 SWAG = (

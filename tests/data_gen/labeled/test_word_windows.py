@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_gen.labelled.word_windows import encode_words, make_windows
+from data_gen.labeled.word_windows import encode_words, make_windows
 from tests.data_gen.tokenization.common import TOKENIZERS, VOCABULARY
 
 TOKENIZER = TOKENIZERS[True]

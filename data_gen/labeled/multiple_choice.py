@@ -20,8 +20,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from bert_common.errors import UserError
-from data_gen.labelled.rows import BadRows, LabelledFile, Skip
-from data_gen.labelled.tables import (
+from data_gen.labeled.rows import BadRows, LabeledFile, Skip
+from data_gen.labeled.tables import (
     Layout,
     Table,
     format_of,
@@ -48,7 +48,7 @@ _QUOTED = re.compile('".*"', re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True)
-class ChoiceQuestions(LabelledFile):
+class ChoiceQuestions(LabeledFile):
     """The E questions of one split, in file order.
 
     Attributes:

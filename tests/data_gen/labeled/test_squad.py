@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bert_common.errors import UserError
-from data_gen.labelled.squad import Answer, Question, SquadData, check_training, read_squad
+from data_gen.labeled.squad import Answer, Question, SquadData, check_training, read_squad
 
 CONTEXT = "The boats left the bay before noon."
 TRAINING_CONTEXT = "Winter came in. The inn at the harbour closed in May,  when rain came."

@@ -17,10 +17,10 @@ from typing import Self
 import numpy as np
 
 from bert_common.errors import UserError
-from data_gen.labelled import glue
-from data_gen.labelled.rows import BadRows, LabelledFile, Skip, items_of
-from data_gen.labelled.squad import read_squad
-from data_gen.labelled.tables import (
+from data_gen.labeled import glue
+from data_gen.labeled.rows import BadRows, LabeledFile, Skip, items_of
+from data_gen.labeled.squad import read_squad
+from data_gen.labeled.tables import (
     Layout,
     format_of,
     numbered_lines,
@@ -36,7 +36,7 @@ _NEGATIVE = "contradiction"
 
 
 @dataclasses.dataclass(frozen=True)
-class SentencePairs(LabelledFile):
+class SentencePairs(LabeledFile):
     """E examples of K texts each, in file order.
 
     Attributes:
@@ -188,9 +188,7 @@ def read_nli(
         for number, positive in enumerate(by_label[_POSITIVE]):
             triples.append((premise, positive, negatives[number % len(negatives)]))
     if not triples:
-        raise UserError(
-            f"{path}: no row is labelled {_POSITIVE!r} (column {quoted(columns[2][0])})"
-        )
+        raise UserError(f"{path}: no row is labeled {_POSITIVE!r} (column {quoted(columns[2][0])})")
     return dataclasses.replace(rows, columns=list(map(list, zip(*triples, strict=True))))
 
 

@@ -7,16 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bert_common.errors import UserError
-from data_gen.labelled.glue import GLUE_TASKS, read_split
-from data_gen.labelled.multiple_choice import read_custom
-from data_gen.labelled.sentence_pairs import SentencePairs, read_columns
-from data_gen.labelled.squad import read_squad
-from data_gen.labelled.tables import LabelledTexts, read_labelled_file
-from data_gen.labelled.tagged_files import read_tagged_file
+from data_gen.labeled.glue import GLUE_TASKS, read_split
+from data_gen.labeled.multiple_choice import read_custom
+from data_gen.labeled.sentence_pairs import SentencePairs, read_columns
+from data_gen.labeled.squad import read_squad
+from data_gen.labeled.tables import LabeledTexts, read_labeled_file
+from data_gen.labeled.tagged_files import read_tagged_file
 
 
 def read_texts(path, skip):
-    return read_labelled_file(
+    return read_labeled_file(
         path, "train_file", text_a_column="text", label_column="label", skip_bad_rows=skip
     )
 
@@ -193,7 +193,7 @@ def test_a_split_keeps_groups_together_and_classes_alike(rows, fraction, seed):
         [label_of.setdefault(text, label) for text, (_, label) in zip(texts, rows, strict=True)],
         np.int32,
     )
-    whole = LabelledTexts("train.csv", list(map(str, range(len(rows)))), texts, None, labels)
+    whole = LabeledTexts("train.csv", list(map(str, range(len(rows)))), texts, None, labels)
     if len(label_of) == len(set(label_of.values())):
         return
     train, dev = whole.split(fraction, seed)
@@ -208,7 +208,7 @@ def test_a_split_keeps_groups_together_and_classes_alike(rows, fraction, seed):
 
 def test_a_split_is_stratified_and_seeded():
     labels = np.repeat(np.array([0, 1, 2], np.int32), [700, 250, 50])
-    whole = LabelledTexts(
+    whole = LabeledTexts(
         "train.csv", list(map(str, range(1000))), list(map(str, range(1000))), None, labels
     )
     train, dev = whole.split(0.1, 12345)

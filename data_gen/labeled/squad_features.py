@@ -34,7 +34,7 @@ import numpy as np
 
 from bert_common.errors import UserError
 from bert_common.options import Options, option
-from data_gen.labelled.squad import SquadData
+from data_gen.labeled.squad import SquadData
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vectorized import ragged_range
 

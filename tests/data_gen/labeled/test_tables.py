@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_gen.labelled.tables import read_labelled_file
-from tests.data_gen.labelled.common import json_lines, refusal
+from data_gen.labeled.tables import read_labeled_file
+from tests.data_gen.labeled.common import json_lines, refusal
 
 LABELS = ["bad", "good"]
 TSV = "text\tlabel\nA fine day.\tgood\nA dull one.\tbad\n"
 
 
 def read(path, labels=LABELS, label="label", text_a="text", text_b=None, **options):
-    return read_labelled_file(
+    return read_labeled_file(
         path,
         "train_file",
         text_a_column=text_a,
@@ -44,8 +44,8 @@ def test_the_three_formats(write):
         assert found.text_a == ['say "no", or', '"yes']
         assert found.text_b == ["", "then"]
         np.testing.assert_array_equal(found.labels, np.array([0, 1], np.int32), strict=True)
-        unlabelled = read(path, None, label=None)
-        assert (unlabelled.text_a, unlabelled.text_b, unlabelled.labels) == (
+        unlabeled = read(path, None, label=None)
+        assert (unlabeled.text_a, unlabeled.text_b, unlabeled.labels) == (
             found.text_a,
             None,
             None,
@@ -330,5 +330,5 @@ def test_what_is_refused(write, name, content, options, message):
 def test_what_was_guessed_about_a_file_is_said(tmp_path, name, text, columns, expected):
     path = tmp_path / name
     path.write_text(text)
-    texts = read_labelled_file(str(path), "train_file", text_a_column=columns[0])
+    texts = read_labeled_file(str(path), "train_file", text_a_column=columns[0])
     assert len(texts.notes) == 1 and expected in texts.notes[0]

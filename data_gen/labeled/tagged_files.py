@@ -21,8 +21,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from bert_common.errors import UserError
-from data_gen.labelled.rows import BadRows, LabelledFile, Skip, items_of
-from data_gen.labelled.tables import (
+from data_gen.labeled.rows import BadRows, LabeledFile, Skip, items_of
+from data_gen.labeled.tables import (
     OBJECT_FORMATS,
     character_position,
     format_of,
@@ -30,7 +30,7 @@ from data_gen.labelled.tables import (
     quoted,
     read_rows,
 )
-from data_gen.labelled.tag_schemes import (
+from data_gen.labeled.tag_schemes import (
     OUTSIDE,
     PLAIN,
     Chunks,
@@ -53,7 +53,7 @@ _SAMPLE_LINES = 1000
 
 
 @dataclasses.dataclass(frozen=True)
-class TaggedSentences(LabelledFile):
+class TaggedSentences(LabeledFile):
     """The S sentences of a file, with W words in total.
 
     Attributes:

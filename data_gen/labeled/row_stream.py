@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from bert_common.errors import UserError
-from data_gen.labelled.rows import BadRows
-from data_gen.labelled.tables import (
+from data_gen.labeled.rows import BadRows
+from data_gen.labeled.tables import (
     OBJECT_FORMATS,
     format_of_file,
     locate_named,

@@ -3,7 +3,7 @@
     task = find_task("MRPC")
     train = read_split(task, "glue", "train")     # glue/MRPC/train.tsv or glue/train.tsv
 
-Input: the folder of the official download, or of one of its tasks. Output: `LabelledTexts`, for
+Input: the folder of the official download, or of one of its tasks. Output: `LabeledTexts`, for
 `pair_features.py`.
 
 The files may also be those of the Hugging Face hub, with its names of files, columns and classes.
@@ -27,10 +27,10 @@ import numpy as np
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import unknown_choice
-from data_gen.labelled.rows import BadRows, Skip
-from data_gen.labelled.tables import (
+from data_gen.labeled.rows import BadRows, Skip
+from data_gen.labeled.tables import (
     OBJECT_FORMATS,
-    LabelledTexts,
+    LabeledTexts,
     Layout,
     Table,
     format_of,
@@ -259,7 +259,7 @@ def read_split(
     split: str,
     path: str | None = None,
     skip_bad_rows: Skip = None,
-) -> LabelledTexts:
+) -> LabeledTexts:
     """Reads one split of a task.
 
     Args:
@@ -314,7 +314,7 @@ def read_split(
     if is_labeled:
         labels = _read_labels(table, columns[task.columns.label], task)
     return table.resolve(
-        LabelledTexts(
+        LabeledTexts(
             path=path,
             ids=ids,
             text_a=columns[task.columns.text_a],
@@ -403,7 +403,7 @@ def read_xnli(
     languages: Sequence[str],
     labels: Sequence[str],
     skip_bad_rows: Skip = None,
-) -> dict[str, LabelledTexts]:
+) -> dict[str, LabeledTexts]:
     """Reads the examples of some languages.
 
     Args:
@@ -435,7 +435,7 @@ def read_xnli(
     premises, hypotheses, names, *codes = table.columns
     # The training files spell the first class differently.
     names = ["contradiction" if name == "contradictory" else name for name in names]
-    texts = LabelledTexts(
+    texts = LabeledTexts(
         path=path,
         ids=codes[0] if codes else table.numbers(),
         text_a=premises,

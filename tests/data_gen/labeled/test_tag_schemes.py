@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_gen.labelled import tag_schemes
-from data_gen.labelled.tag_schemes import (
+from data_gen.labeled import tag_schemes
+from data_gen.labeled.tag_schemes import (
     IOB1,
     IOB2,
     IOBES,
@@ -56,7 +56,7 @@ def test_chunks_are_those_that_conlleval_counts(sentences):
 
 @settings(max_examples=150, deadline=None)
 @given(SENTENCES, st.sampled_from([IOB1, IOB2, IOBES]))
-def test_every_scheme_keeps_the_chunks_and_is_recognised(sentences, scheme):
+def test_every_scheme_keeps_the_chunks_and_is_recognized(sentences, scheme):
     chunks = chunks_of(sentences)
     converted = cut(written(chunks, scheme), sentences)
     again = chunks_of(converted)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_gen.labelled import pair_features
-from data_gen.labelled.pair_features import END, MIDDLE, START_OF_A, encode_pairs, encode_windows
+from data_gen.labeled import pair_features
+from data_gen.labeled.pair_features import END, MIDDLE, START_OF_A, encode_pairs, encode_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from tests.data_gen.tokenization.common import TEXTS, TOKENIZERS
 

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_common.errors import UserError
-from data_gen.labelled.pair_features import with_special_tokens
+from data_gen.labeled.pair_features import with_special_tokens
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vectorized import ragged_range
 from data_gen.tokenization.vocabulary import Vocabulary

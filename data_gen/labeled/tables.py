@@ -2,11 +2,11 @@
 labeled texts made of them.
 
     columns = {"text_a_column": "text", "label_column": "label"}
-    train = read_labelled_file("train.csv", "train_file", **columns)
-    dev = read_labelled_file("dev.csv", "dev_file", **columns, labels=train.label_names)
+    train = read_labeled_file("train.csv", "train_file", **columns)
+    dev = read_labeled_file("dev.csv", "dev_file", **columns, labels=train.label_names)
 
 Input: a file on any file system, compressed or not; UTF-8, or UTF-16 with a byte order mark.
-Output: `Table`, which the other readers of this package interpret, or `LabelledTexts`, for
+Output: `Table`, which the other readers of this package interpret, or `LabeledTexts`, for
 `pair_features.py`. The official GLUE files are read by `glue.py`.
 """
 
@@ -31,7 +31,7 @@ import numpy as np
 from bert_common import files, json_files
 from bert_common.errors import UserError, did_you_mean
 from bert_common.plugins import Plugins
-from data_gen.labelled.rows import BadRows, File, LabelledFile, Skip, items_of
+from data_gen.labeled.rows import BadRows, File, LabeledFile, Skip, items_of
 
 _FORMATS_BY_EXTENSION = {
     ".tsv": "tsv",
@@ -50,8 +50,8 @@ _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 ARROW_FORMATS = Plugins(
     "file format",
     {
-        "parquet": "data_gen.labelled.arrow_files:ArrowFile",
-        "arrow": "data_gen.labelled.arrow_files:ArrowFile",
+        "parquet": "data_gen.labeled.arrow_files:ArrowFile",
+        "arrow": "data_gen.labeled.arrow_files:ArrowFile",
     },
 )
 
@@ -254,7 +254,7 @@ class UnusableRow(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class LabelledTexts(LabelledFile):
+class LabeledTexts(LabeledFile):
     """The E examples of one split.
 
     Attributes:
@@ -307,7 +307,7 @@ class LabelledTexts(LabelledFile):
         return self.labels.tolist()
 
 
-def read_labelled_file(
+def read_labeled_file(
     path: str,
     flag: str,
     *,
@@ -325,7 +325,7 @@ def read_labelled_file(
     label_columns: Sequence[str] = (),
     id_column: str | None = None,
     keep_unusable: bool = False,
-) -> LabelledTexts:
+) -> LabeledTexts:
     """Reads a file of examples; the columns are found as by `read_named_columns`.
 
     Args:
@@ -341,7 +341,7 @@ def read_labelled_file(
       delimiter: see `read_table`.
       label_columns: in place of `label_column`, a column of 0 and 1 for each class.
       id_column: column of the ids; None for the numbers of the rows.
-      keep_unusable: bad rows are no error but `LabelledTexts.unusable`, unless all are bad.
+      keep_unusable: bad rows are no error but `LabeledTexts.unusable`, unless all are bad.
 
     Raises:
       UserError: names file and lines: as `read_named_columns`; an empty first text; a label that is
@@ -379,7 +379,7 @@ def read_labelled_file(
         if labels is None:
             labels = order(_find_classes(table, sets, label_column, separator is not None))
         numbers = table.label_numbers(sets, labels, separator is not None, ignore_case)
-    texts = LabelledTexts(
+    texts = LabeledTexts(
         path=path,
         ids=ids,
         text_a=text_a,
@@ -392,7 +392,7 @@ def read_labelled_file(
     return table.resolve(texts)
 
 
-def _with_unusable_rows(texts: LabelledTexts, table: Table) -> LabelledTexts:
+def _with_unusable_rows(texts: LabeledTexts, table: Table) -> LabeledTexts:
     """Returns the good rows as examples, and the bad ones beside them."""
     # All rows but one may be bad: none of them is lost.
     table.bad.skip = max(len(texts) - 1, 1)

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from data_gen.labelled.sentence_pairs import (
+from data_gen.labeled.sentence_pairs import (
     read_columns,
     read_nli,
     read_questions,
@@ -91,7 +91,7 @@ def test_entailments_are_pairs_and_contradictions_hard_negatives(tmp_path):
     ]
     path.write_text("s1\ts2\tlabel\np\tq\tneutral\n")
     assert_refused(
-        lambda: read_nli(str(path), "train_file", names), "no row is labelled 'entailment'"
+        lambda: read_nli(str(path), "train_file", names), "no row is labeled 'entailment'"
     )
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bert_common.errors import UserError
-from data_gen.labelled import glue
-from data_gen.labelled.glue import GLUE_TASKS, XNLI_LABELS, find_task, read_split
-from tests.data_gen.labelled.common import refusal
+from data_gen.labeled import glue
+from data_gen.labeled.glue import GLUE_TASKS, XNLI_LABELS, find_task, read_split
+from tests.data_gen.labeled.common import refusal
 
 # Split → examples, of the files as they are published.
 SIZES = {
@@ -109,7 +109,7 @@ def test_splits():
         )
 
 
-def test_other_spellings_and_misspelt_tasks():
+def test_other_spellings_and_misspelled_tasks():
     for alias, name in (
         ("SST-2", "sst-2"),
         ("sst_2", "sst-2"),

@@ -8,12 +8,12 @@ import lzma
 import pytest
 
 from bert_common.errors import UserError
-from data_gen.labelled.glue import find_task, read_split
-from data_gen.labelled.multiple_choice import read_custom, read_swag
-from data_gen.labelled.squad import check_training, read_squad
-from data_gen.labelled.tables import read_labelled_file
-from data_gen.labelled.tagged_files import read_tagged_file
-from tests.data_gen.labelled.common import json_lines, refusal
+from data_gen.labeled.glue import find_task, read_split
+from data_gen.labeled.multiple_choice import read_custom, read_swag
+from data_gen.labeled.squad import check_training, read_squad
+from data_gen.labeled.tables import read_labeled_file
+from data_gen.labeled.tagged_files import read_tagged_file
+from tests.data_gen.labeled.common import json_lines, refusal
 
 ROWS = [{"text": f'a "{word}" film; no. {n}', "label": n % 2} for n, word in enumerate("abcdef")]
 LINES = json_lines(*ROWS).encode()
@@ -31,7 +31,7 @@ def separated(delimiter: str, quotes: bool = True) -> str:
 
 def read(path, **options):
     columns = {"text_a_column": "text", "label_column": "label"} | options
-    return read_labelled_file(path, "train_file", skip_bad_rows=False, **columns)
+    return read_labeled_file(path, "train_file", skip_bad_rows=False, **columns)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_rows_of_arrow_come_in_order_whatever_the_batches_are(tmp_path, kind, ro
     with pyarrow.OSFile(path, "wb") as file:
         with getattr(pyarrow.ipc, f"new_{kind}")(file, table.schema) as writer:
             writer.write_table(table, max_chunksize=rows_in_a_batch)
-    from data_gen.labelled.arrow_files import ArrowFile
+    from data_gen.labeled.arrow_files import ArrowFile
 
     assert [row["number"] for row in ArrowFile(path).rows()] == list(range(3000))
     assert next(ArrowFile(path).rows(["text"])) == {"text": "x"}

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bert_common.errors import UserError
-from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
-from tests.data_gen.labelled.common import json_lines
+from data_gen.labeled.tagged_files import TaggedSentences, read_tagged_file
+from tests.data_gen.labeled.common import json_lines
 
 
 def sentences(read: TaggedSentences) -> list[list[tuple[str, str | None]]]:

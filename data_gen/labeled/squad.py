@@ -19,8 +19,8 @@ import numpy as np
 
 from bert_common import json_files
 from bert_common.errors import UserError
-from data_gen.labelled.rows import BadRows, LabelledFile, Skip, items_of
-from data_gen.labelled.tables import OBJECT_FORMATS, character_position, format_of, read_rows
+from data_gen.labeled.rows import BadRows, LabeledFile, Skip, items_of
+from data_gen.labeled.tables import OBJECT_FORMATS, character_position, format_of, read_rows
 
 # Largest distance in characters from `answer_start` to the answer's text. Stripped blanks, edited
 # paragraphs, and bytes or UTF-16 units counted as characters make small errors; farther away the
@@ -71,7 +71,7 @@ class Question:
 
 
 @dataclasses.dataclass(frozen=True)
-class SquadData(LabelledFile):
+class SquadData(LabeledFile):
     """Contents of a SQuAD file, in file order; its examples are the questions.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 The rules are those of `convert_single_example` and `_truncate_seq_pair` in the original's
 run_classifier (paper, figure 2). Alternatively, texts of any length become overlapping windows, so
-that a model sees all of them. Input: the texts of `LabelledTexts`, or any others. Output: flat
+that a model sees all of them. Input: the texts of `LabeledTexts`, or any others. Output: flat
 arrays, for batches of similar length.
 """
 
