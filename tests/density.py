@@ -9,6 +9,7 @@ import ast
 import collections
 import dataclasses
 import io
+import itertools
 import pathlib
 import re
 import subprocess
@@ -37,9 +38,10 @@ _INSIDE_EXPRESSIONS = (
     ast.arguments,
     ast.FormattedValue,
 )
-_CODE_TOKENS = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
-# Python 3.12 and newer split f-strings into parts, which count as one string.
-_CODE_TOKENS.add(getattr(tokenize, "FSTRING_START", -1))
+# Python 3.12 and newer split an f-string into parts, between these tokens.
+_STRING_OPENS = getattr(tokenize, "FSTRING_START", -1)
+_STRING_CLOSES = getattr(tokenize, "FSTRING_END", -1)
+_CODE_TOKENS = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING, _STRING_OPENS}
 _DEEP = 8
 _MANY_NAMES = 12
 # Names that could mean anything.
@@ -52,6 +54,9 @@ _RIDDLE = re.compile(
     r"^(Of|Where|Those|Without|With|As|What|That|Whatever|Which|How|Beside|Also|There)\b"
 )
 _DOCSTRING_RIDDLE = re.compile(r"^(What|How|Where|Of|Those|As|That|Beside)\b")
+
+_THAT_OF = re.compile(r"\b(?:that|those) of\b")
+_BOOLEAN_FUNCTIONS = ("isinstance", "bool", "any", "all", "callable", "hasattr")
 
 
 @dataclasses.dataclass
@@ -85,15 +90,19 @@ class Density:
             "walrus",
             "deep expressions",
             "statements of many names",
+            "values assigned and replaced",
+            "map and filter",
+            "and, or as values",
         ):
             rates[name] = 10_000 * self.counts[name] / max(self.tokens, 1)
         for name, part, total in (
             ("riddles among comments, %", "comment riddles", "comments"),
             ("riddles among docstrings, %", "docstring riddles", "docstrings"),
             ("vague names, %", "vague names", "names"),
-            ("lines without comments, %", "other lines", "lines"),
         ):
             rates[name] = 100 * self.counts[part] / max(self.counts[total], 1)
+        num_words = max(self.counts["words"], 1)
+        rates["that of, ‰ of words"] = 1_000 * self.counts["that of"] / num_words
         return rates
 
 
@@ -103,11 +112,11 @@ def measure(path: str, text: str) -> Density:
     density = Density()
     docstring_lines = _count_docstrings(tree, density.counts)
     _count_comments(text, docstring_lines, density.counts)
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in _CODE_TOKENS and token.start[0] not in docstring_lines:
-            density.tokens += 1
+    density.tokens = _count_tokens(text, docstring_lines)
+    _count_boolean_values(tree, density.counts)
     for node in ast.walk(tree):
         _count_node(node, density.counts)
+        _count_replaced_values(node, density.counts)
         if isinstance(node, _FUNCTIONS):
             lines = node.end_lineno - node.lineno + 1
             density.longest = max(density.longest, (lines, f"{path}:{node.name}"))
@@ -170,25 +179,94 @@ def _count_docstrings(tree: ast.Module, counts: collections.Counter) -> set[int]
         if docstring:
             counts["docstrings"] += 1
             counts["docstring riddles"] += bool(_DOCSTRING_RIDDLE.match(docstring))
+            _count_words(docstring, counts)
             lines.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     return lines
 
 
+def _count_words(text: str, counts: collections.Counter) -> None:
+    counts["words"] += len(text.split())
+    counts["that of"] += len(_THAT_OF.findall(text))
+
+
+def _count_tokens(text: str, docstring_lines: set[int]) -> int:
+    """Returns the number of code tokens; an f-string is one, whatever the version of Python."""
+    num_tokens = 0
+    nesting = 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        is_outside = nesting == 0 and token.start[0] not in docstring_lines
+        num_tokens += is_outside and token.type in _CODE_TOKENS
+        nesting += token.type == _STRING_OPENS
+        nesting -= token.type == _STRING_CLOSES
+    return num_tokens
+
+
 def _count_comments(text: str, docstring_lines: set[int], counts: collections.Counter) -> None:
-    is_inside = False
-    for number, line in enumerate(text.split("\n")[:-1], 1):
-        is_comment = line.strip().startswith("#") and number not in docstring_lines
-        counts["lines"] += 1
-        counts["other lines"] += not is_comment
-        if is_comment and not is_inside:
+    comment = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip().startswith("#") and number not in docstring_lines:
+            comment += line.strip(" #") + " "
+        elif comment:
             counts["comments"] += 1
-            counts["comment riddles"] += bool(_RIDDLE.match(line.strip(" #")))
-        is_inside = is_comment
+            counts["comment riddles"] += bool(_RIDDLE.match(comment))
+            _count_words(comment, counts)
+            comment = ""
+
+
+def _count_replaced_values(node: ast.AST, counts: collections.Counter) -> None:
+    """Counts `x = a` that is followed by `if …: x = b`: the reader has to take the first back."""
+    for name in ("body", "orelse", "finalbody"):
+        statements = getattr(node, name, None)
+        if not isinstance(statements, list):
+            continue
+        for first, second in itertools.pairwise(statements):
+            if isinstance(second, ast.If) and not second.orelse and len(second.body) == 1:
+                target = _target(first)
+                is_replaced = target is not None and target == _target(second.body[0])
+                counts["values assigned and replaced"] += is_replaced
+
+
+def _target(statement: ast.stmt) -> str | None:
+    """Returns what a statement assigns to, None if it is no assignment to one target."""
+    if isinstance(statement, ast.AnnAssign):
+        return ast.unparse(statement.target)
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        return ast.unparse(statement.targets[0])
+    return None
+
+
+def _count_boolean_values(tree: ast.Module, counts: collections.Counter) -> None:
+    """Counts `a or b` and `a and b` that choose a value, not those that decide a condition."""
+    conditions: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+            conditions.add(node.test)
+        elif isinstance(node, ast.comprehension):
+            conditions.update(node.ifs)
+        elif isinstance(node, ast.UnaryOp):
+            conditions.add(node.operand)
+        elif isinstance(node, ast.BoolOp):
+            # The whole counts once.
+            conditions.update(node.values)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BoolOp) and node not in conditions:
+            is_condition = any(_is_boolean(value) for value in node.values)
+            counts["and, or as values"] += not is_condition
+
+
+def _is_boolean(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not)
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func) in _BOOLEAN_FUNCTIONS
+    return isinstance(node, ast.Compare)
 
 
 def _count_node(node: ast.AST, counts: collections.Counter) -> None:
     counts["conditional expressions"] += isinstance(node, ast.IfExp)
     counts["walrus"] += isinstance(node, ast.NamedExpr)
+    if isinstance(node, ast.Call):
+        counts["map and filter"] += ast.unparse(node.func) in ("map", "filter")
     if isinstance(node, _COMPREHENSIONS):
         inner = [child for child in ast.walk(node) if isinstance(child, _COMPREHENSIONS)]
         counts["comprehensions"] += 1
