@@ -1,27 +1,30 @@
 # make demo   text -> vocabulary -> records -> pre-trained BERT-Tiny, on this machine
-# make test   the tests; with PEERS=1 also beside PyTorch and others, with LOWEST=1 on the lowest versions admitted
+# make test   the tests; with PEERS=1 also beside PyTorch and others, with LOWEST=1 on the lowest versions admitted,
+#             with NEWEST=1 on the newest
+# make cheap  what differs between Pythons and needs no training, 3 minutes; PYTHON=python3.12 VENV=.venv-3.12 names another
 # make smoke  the package on the other Pythons that are here, some minutes
 # make aot    compares the plans of XLA's compilers for GPUs and TPUs with those in benchmarks/aot_golden.json, some minutes
 # make pages  runs the commands of README and the tutorial, small
 # make env    only the environment (.venv); with GPU=1 also CUDA's libraries
 # make docs   the documentation as a site, in output/site
 # make lock   writes requirements.lock anew, after a change of a version
-# The newest Python that TensorFlow has wheels for and that starts here: pyenv leaves names on the path that do not.
+# The newest Python that TensorFlow has wheels for and that starts here.
 PYTHONS := 3.13 3.12 3.11
-PYTHON ?= $(shell for version in $(PYTHONS); do python$$version -c "import ensurepip" 2>/dev/null && echo python$$version && break; done)
-BIN := .venv/bin
+PYTHON ?= $(shell $(dir $(lastword $(MAKEFILE_LIST))).ci/python $(PYTHONS))
+VENV ?= .venv
+BIN := $(VENV)/bin
 
-.PHONY: env demo test smoke aot pages docs lint lock clean
+.PHONY: env demo test cheap smoke aot pages docs lint lock clean
 
-env: .venv/.complete $(if $(GPU),.venv/.complete-gpu) $(if $(PEERS),.venv/.complete-peers) $(if $(LOWEST),.venv/.complete-lowest)
+env: $(VENV)/.complete $(foreach name,GPU PEERS LOWEST NEWEST,$(if $($(name)),$(VENV)/.complete-$(name)))
 
 # The marker is written last: an interrupted installation is taken up again.
-.venv/.complete: requirements.txt requirements.lock pyproject.toml
+$(VENV)/.complete: requirements.txt requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "error: none of Python $(PYTHONS) was found: install one (uv python install 3.13, apt install python3.13-venv, brew install python@3.13 or pyenv install 3.13), or name one: make PYTHON=/path/to/python"; exit 2; }
 	@$(PYTHON) -c "import sys; sys.exit('{}.{}'.format(*sys.version_info) not in '$(PYTHONS)'.split())" || { echo "error: PYTHON=$(PYTHON) is none of Python $(PYTHONS), for which TensorFlow has wheels: name another one"; exit 2; }
 	@echo "using $$($(PYTHON) --version)"
-	$(PYTHON) -m venv .venv
-	@echo "installing TensorFlow and what else is needed into .venv: some minutes, 4.2 GB"
+	$(PYTHON) -m venv $(VENV)
+	@echo "installing TensorFlow and what else is needed into $(VENV): some minutes, 4.2 GB"
 	@# Earlier ones refuse constraints with digests.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=26.1"
 	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt --group dev -c requirements.lock
@@ -31,22 +34,24 @@ env: .venv/.complete $(if $(GPU),.venv/.complete-gpu) $(if $(PEERS),.venv/.compl
 	touch $@
 
 # Shows what it found at the end.
-.venv/.complete-gpu: .venv/.complete requirements-gpu.txt
-	@echo "installing CUDA's libraries into .venv: some minutes, 5 GB"
+$(VENV)/.complete-GPU: $(VENV)/.complete requirements-gpu.txt
+	@echo "installing CUDA's libraries into $(VENV): some minutes, 5 GB"
 	$(BIN)/python -m pip install --disable-pip-version-check -r requirements-gpu.txt -c requirements.lock
 	$(BIN)/python -c "import tensorflow as tf; print('GPUs that TensorFlow finds:', tf.config.list_physical_devices('GPU') or 'none')"
 	touch $@
 
 # Packages to compare with. They get no constraints: keras-hub needs an older kagglesdk than the lock has.
-.venv/.complete-peers: .venv/.complete
+$(VENV)/.complete-PEERS: $(VENV)/.complete
 	$(BIN)/python -m pip install --disable-pip-version-check --group peers
 	touch $@
 
-# The lowest versions that pyproject.toml admits, in place of the locked ones.
-.venv/.complete-lowest: .venv/.complete pyproject.toml
+# The lowest and the newest versions that pyproject.toml admits, in place of the locked ones.
+$(VENV)/.complete-LOWEST: resolution := lowest-direct
+$(VENV)/.complete-NEWEST: resolution := highest
+$(VENV)/.complete-LOWEST $(VENV)/.complete-NEWEST: $(VENV)/.complete pyproject.toml
 	$(BIN)/python -m pip install --disable-pip-version-check uv
-	$(BIN)/python -m uv pip compile --quiet --resolution=lowest-direct --extra=text --output-file=.venv/lowest.txt pyproject.toml
-	$(BIN)/python -m uv pip install --python=$(BIN)/python --requirements=.venv/lowest.txt
+	$(BIN)/python -m uv pip compile --quiet --resolution=$(resolution) --extra=text --output-file=$@.txt pyproject.toml
+	$(BIN)/python -m uv pip install --python=$(BIN)/python --requirements=$@.txt
 	touch $@
 
 # The closure of every exact version with the digests of its files, for all platforms and Pythons; keeps what is there.
@@ -62,12 +67,18 @@ demo: env
 test: lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS) || $(BIN)/python -m tests.again
 
+# Options, files, formats, documents and the budget: no test here trains.
+CHEAP := tests/test_budget.py tests/test_flags.py tests/test_docs.py tests/test_contributing.py \
+    tests/test_commands_of_pages.py tests/bert_common tests/data_gen tests/bert_tf/evaluation
+cheap: lint
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(CHEAP) $(PYTEST_ARGS)
+
 # The wheel on the other Pythons of this machine.
 smoke: env
 	$(BIN)/python .ci/smoke
 
 # An environment of its own: packages of the compilers need other versions than TensorFlow's.
-aot/.complete: benchmarks/aot_requirements.txt | .venv/.complete
+aot/.complete: benchmarks/aot_requirements.txt | $(VENV)/.complete
 	$(BIN)/python -m venv aot
 	@echo "installing XLA's compilers into aot: 1.3 GB"
 	aot/bin/python -m pip install --disable-pip-version-check -r benchmarks/aot_requirements.txt
@@ -93,4 +104,4 @@ lint: env
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv aot demo_output
+	rm -rf .venv* aot demo_output

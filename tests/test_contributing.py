@@ -64,13 +64,31 @@ def test_the_tag_of_the_version_is_of_this_release():
 
 
 def test_workflows_call_make_and_pinned_actions_only():
+    targets = set(re.findall(r"^(\w+):", (PROJECT / "Makefile").read_text("utf-8"), re.MULTILINE))
     for path in (PROJECT / ".github/workflows").iterdir():
         for job in yaml.safe_load(path.read_text("utf-8"))["jobs"].values():
+            rows = job["strategy"]["matrix"]["include"]
+            assert {row["target"].split()[0] for row in rows} <= targets
             for step in job["steps"]:
                 if "uses" in step:
                     assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step["uses"])
                 else:
-                    assert re.match(r"make (test|aot)( |$)", step["run"])
+                    assert step["run"].startswith("make ${{ matrix.target }} PYTHON=")
+
+
+def test_the_suite_runs_on_every_python_that_is_promised():
+    """Classifiers, the Makefile, the workflow and CI name the same versions."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    promised = set()
+    for classifier in project["classifiers"]:
+        promised.update(re.findall(r"Python :: (3\.\d+)", classifier))
+    workflow = yaml.safe_load((PROJECT / ".github/workflows/test.yml").read_text("utf-8"))
+    rows = workflow["jobs"]["suite"]["strategy"]["matrix"]["include"]
+    makefile = (PROJECT / "Makefile").read_text("utf-8")
+    assert {row["python"] for row in rows if row["target"] == "test"} == promised
+    assert set(re.search(r"^PYTHONS := (.*)", makefile, re.MULTILINE)[1].split()) == promised
+    ci = (PROJECT / ".ci/run").read_text("utf-8")
+    assert set(re.search(r"versions=\((.*)\)", ci)[1].split()) == promised
 
 
 def test_ruff_of_pre_commit_is_that_of_the_environment():
