@@ -12,12 +12,12 @@ import pathlib
 import subprocess
 import sys
 
-_FAILED = pathlib.Path(".pytest_cache/v/cache/lastfailed")
+_CACHE = pathlib.Path(".pytest_cache/v")
 
 
 def main() -> int:
-    failed = sorted(json.loads(_FAILED.read_text("utf-8"))) if _FAILED.exists() else []
-    if not failed:
+    failed = sorted(_cached("cache/lastfailed"))
+    if not failed or _cached("promises/broken"):
         # Not a test, but the run has failed.
         return 1
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist"]
@@ -32,6 +32,12 @@ def main() -> int:
         return 1
     print(f"repeated once: {', '.join(failed)}", flush=True)
     return subprocess.run([*pytest, "-m", "processes", *failed], check=False).returncode
+
+
+def _cached(name: str) -> dict | list:
+    """Returns what pytest keeps under a name, nothing if it keeps nothing."""
+    path = _CACHE / name
+    return json.loads(path.read_text("utf-8")) if path.exists() else []
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import signal
 import hypothesis
 import pytest
 
+from tests import promises
 from tests.golden.values import unpack
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -44,6 +45,7 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "processes: starts processes, kills or waits: may be repeated once, alone"
     )
+    promises.pytest_configure(config)
 
 
 def pytest_collection_modifyitems(items):
