@@ -15,7 +15,7 @@ import keras
 from keras import ops
 
 from bert_common.errors import UserError
-from modeling.checkpoints.companion_files import DenseLayer
+from modeling.checkpoints.sentence_vectors import DenseLayer
 from modeling.config import POOLINGS, BertConfig
 from modeling.dropout import DropoutStream
 from modeling.encoder import encoder_inputs

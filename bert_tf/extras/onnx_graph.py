@@ -20,8 +20,8 @@ from onnx import helper, numpy_helper
 
 from bert_tf.extras.token_id_formats import INPUTS
 from modeling.attention import FORBIDDEN
-from modeling.checkpoints.companion_files import DenseLayer, SentenceVectors
 from modeling.checkpoints.load import dense_layers
+from modeling.checkpoints.sentence_vectors import DenseLayer, SentenceVectors
 from modeling.checkpoints.weights import HEADS, POOLER, WORD_EMBEDDINGS
 from modeling.config import BertConfig
 from modeling.fine_tuning import MISSING
@@ -304,11 +304,13 @@ def _features(
         # The bound of 1 keeps a row without tokens from dividing by 0.
         count = graph("Max", graph("ReduceSum", weights, [1], keepdims=0), 1.0)
         vector = graph("Div", total, count)
-    else:
+    elif vectors.pooling == "max":
         # Padding gets the smallest number, which never is the maximum.
         is_token = graph.cast(graph("Unsqueeze", mask, [2]), bool)
         tokens = graph("Where", is_token, x, float(np.finfo(graph.dtype).min))
         vector = graph("ReduceMax", tokens, axes=[1], keepdims=0)
+    else:
+        raise ValueError(f"the pooling {vectors.pooling!r} has no operations in ONNX")
     size = config.hidden_size
     for layer in dense:
         product = graph("MatMul", vector, layer.kernel.astype(graph.dtype))

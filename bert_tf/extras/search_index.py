@@ -24,6 +24,7 @@ import numpy as np
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_common.progress import Progress
+from bert_common.text_lines import numbered_lines
 from bert_tf.evaluation.retrieval import search
 from bert_tf.extras.search import INDEX_FILE, SearchOptions
 from bert_tf.inference.options import InferenceSettings
@@ -31,9 +32,8 @@ from bert_tf.inference.predictor import checked_id, parse_line
 from bert_tf.runs import provenance
 from bert_tf.tasks.inference import texts_of, to_json
 from bert_tf.tasks.sentence_embedding.inference import SentenceEmbeddingInference
-from data_gen.labeled.tables import numbered_lines
-from modeling.checkpoints.companion_files import DenseLayer
 from modeling.checkpoints.load import open_checkpoint
+from modeling.checkpoints.sentence_vectors import DenseLayer
 from modeling.sentence_embedding import unit_length
 
 _VECTORS_FILE = "vectors.f32"

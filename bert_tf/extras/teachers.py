@@ -27,19 +27,19 @@ from bert_tf.runs import provenance
 from bert_tf.runs.options import DistillationOptions
 from bert_tf.runs.results import digest
 from bert_tf.tasks.class_names import order_of_head
-from bert_tf.tasks.classification.data import (
+from bert_tf.tasks.classification.checkpoint_classes import (
     CLASSES,
     SCORES,
     SEVERAL_CLASSES,
-    ClassificationData,
-    per_window,
     problem_kind,
 )
+from bert_tf.tasks.classification.data import ClassificationData
 from bert_tf.tasks.classification.inference import ClassificationInference, class_labels
+from bert_tf.tasks.classification.long_texts import per_window
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.training.examples import Examples, concatenated
 from bert_tf.training.run_directory import TEACHER_OUTPUTS
-from data_gen.labeled.tables import LabeledTexts
+from data_gen.labeled.labeled_texts import LabeledTexts
 from data_gen.tokenization.vocabulary import Vocabulary, short
 from modeling.checkpoints.companion_files import check_vocabulary
 from modeling.checkpoints.load import Checkpoint, load_weights, open_checkpoint, read_checkpoint

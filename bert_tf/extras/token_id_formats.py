@@ -37,7 +37,7 @@ from bert_tf.inference.options import ExportOptions
 from bert_tf.runs import provenance
 from bert_tf.runs.fine_tuning import FineTuningTask
 from bert_tf.runs.options import FineTuningOptions
-from bert_tf.tasks.classification.data import SCORES, SEVERAL_CLASSES
+from bert_tf.tasks.classification.checkpoint_classes import SCORES, SEVERAL_CLASSES
 from bert_tf.tasks.inference import TaskInference
 from bert_tf.tasks.question_answering.options import SETTINGS
 from bert_tf.training.examples import Examples, lengths_for

@@ -324,12 +324,12 @@ def compare(
             difference = np.max(np.abs(outputs[name] - expected), initial=0.0)
             # NumPy's maximum keeps NaN, which is no small difference.
             max_difference = np.maximum(max_difference, difference)
+            ours = np.float64(expected)
+            theirs = np.float64(outputs[name])
             # Outputs by token have meaningless values at padding.
-            is_token = ...
             if mask is not None and expected.ndim == 3:
-                is_token = mask > 0
-            ours = np.float64(expected[is_token])
-            theirs = np.float64(outputs[name][is_token])
+                ours = ours[mask > 0]
+                theirs = theirs[mask > 0]
             lengths = np.linalg.norm(ours, axis=-1) * np.linalg.norm(theirs, axis=-1)
             cosines.append(np.ravel((ours * theirs).sum(-1) / np.maximum(lengths, 1e-30)))
     # A comparison with NaN is false.

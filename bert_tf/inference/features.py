@@ -29,6 +29,7 @@ from bert_common.errors import UserError
 from bert_common.outputs import prepare_output_file
 from bert_common.parallel import portions
 from bert_common.progress import Progress
+from bert_common.text_lines import decoded_lines
 from bert_tf.inference.options import ExtractOptions, InferenceSettings
 from bert_tf.runs.run import set_up_devices
 from bert_tf.tasks.inference import TaskInference, to_json
@@ -36,11 +37,10 @@ from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import Prediction
 from data_gen.labeled.pair_features import PairFeatures, encode_pairs
-from data_gen.labeled.tables import decoded_lines
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.companion_files import DenseLayer, SentenceVectors, supported_vectors
 from modeling.checkpoints.load import Checkpoint, dense_layers, load_weights, open_checkpoint
+from modeling.checkpoints.sentence_vectors import DenseLayer, SentenceVectors, supported_vectors
 from modeling.checkpoints.weights import POOLER
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder

@@ -14,10 +14,10 @@ import tensorflow as tf
 from keras import ops
 
 from bert_common.errors import UserError
+from bert_common.text_lines import decoded_lines
 from bert_tf.inference.options import MASK, FillMaskOptions, InferenceSettings, check_masks
 from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.training.examples import Examples
-from data_gen.labeled.tables import decoded_lines
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 from modeling.pretraining import BertForPreTraining
 

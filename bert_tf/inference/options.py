@@ -27,8 +27,8 @@ from bert_common.plugins import Plugins
 from bert_tf.runs.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.options import delimiter_option
 from bert_tf.tasks.question_answering.options import SquadConfig
-from data_gen.labeled.tables import FORMATS as TABLE_FORMATS
-from data_gen.labeled.tables import format_of
+from data_gen.labeled.row_formats import FORMATS as TABLE_FORMATS
+from data_gen.labeled.row_formats import format_of
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES
 from modeling.config import POOLINGS
 

@@ -19,9 +19,10 @@ from typing import IO
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
+from bert_common.text_lines import LONGEST_LINE
 from bert_tf.inference.options import InferenceSettings, PredictOptions, choose_task, task_class
 from bert_tf.inference.table_prediction import open_table, predict_table
-from data_gen.labeled.tables import LONGEST_LINE, looks_like_json
+from data_gen.labeled.row_formats import looks_like_json
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
 # Key of an object that is returned with the result.

@@ -32,8 +32,8 @@ from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import local_prediction
 from data_gen.labeled.pair_features import END, PairFeatures, encode_pairs
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.companion_files import SentenceVectors
 from modeling.checkpoints.load import Checkpoint, load_weights, load_with_head
+from modeling.checkpoints.sentence_vectors import SentenceVectors
 from modeling.checkpoints.weights import HEADS, POOLER
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens, pack
 

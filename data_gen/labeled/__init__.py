@@ -1,7 +1,11 @@
 """Readers of labeled files: examples in memory as flat arrays of ids, without padding.
 
     rows.py             shared by all readers: bad rows, the split into training and development set
-    tables.py           TSV, CSV and JSON lines → columns, `LabeledTexts`; the table of formats
+    row_formats.py      TSV, CSV and JSON lines → rows; the table of formats
+    table.py            `Table`: columns, and what their values mean
+    named_columns.py    files of these formats → `Table`
+    labeled_texts.py    the same → `LabeledTexts`
+    tables.py           all names of the four, for programs that import them from there
     arrow_files.py      columns of Parquet and Arrow files
     row_stream.py       the rows of a table one by one, for predictions beside them
     glue.py             official files of GLUE and XNLI → `LabeledTexts`

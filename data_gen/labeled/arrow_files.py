@@ -3,9 +3,9 @@
     file = ArrowFile("train.parquet")
     columns = file.columns(lambda names: ["text", "label"])
 
-Input: a file on any file system. Output: Python values, for `tables.py`, which imports this module
-only for such a file: it needs the package pyarrow. Numbers of classes whose names `datasets` keeps
-in the file become these names.
+Input: a file on any file system. Output: Python values, for `named_columns.py`, which imports this
+module only for such a file: it needs the package pyarrow. Numbers of classes whose names `datasets`
+keeps in the file become these names.
 """
 
 import contextlib

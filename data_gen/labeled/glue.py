@@ -27,17 +27,11 @@ import numpy as np
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import unknown_choice
-from data_gen.labeled.rows import BadRows, Skip
-from data_gen.labeled.tables import (
-    OBJECT_FORMATS,
-    LabeledTexts,
-    Layout,
-    Table,
-    format_of,
-    quoted,
-    read_named_columns,
-    read_table,
-)
+from data_gen.labeled.labeled_texts import LabeledTexts
+from data_gen.labeled.named_columns import read_named_columns, read_table
+from data_gen.labeled.row_formats import OBJECT_FORMATS, format_of
+from data_gen.labeled.rows import BadRows, Skip, quoted
+from data_gen.labeled.table import Layout, Table
 
 # A larger fraction of misfits than this means a damaged file, not the known slips of the download.
 _MAX_SKIPPED = 0.01

@@ -3,7 +3,7 @@
     train = read_swag("swag/train.csv", "train_file")
     text_a, text_b = train.pairs()      # a pair for every choice
 
-Input: files of the formats of `tables.py`, compressed or not, on any file system. Output:
+Input: files of the formats of `row_formats.py`, compressed or not, on any file system. Output:
 `ChoiceQuestions`, whose pairs `pair_features.py` encodes as sequences.
 
 Source: section 4.4 of the paper: one sequence per choice, the given sentence (A) and a possible
@@ -16,20 +16,15 @@ import math
 import re
 import string
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from bert_common.errors import UserError
-from data_gen.labeled.rows import BadRows, LabeledFile, Skip
-from data_gen.labeled.tables import (
-    Layout,
-    Table,
-    format_of,
-    no_column,
-    quoted,
-    read_named_columns,
-    read_table,
-)
+from data_gen.labeled.named_columns import read_named_columns, read_table
+from data_gen.labeled.row_formats import format_of
+from data_gen.labeled.rows import BadRows, LabeledFile, Skip, no_column, quoted
+from data_gen.labeled.table import Layout, Table
 
 FEWEST_CHOICES = 2
 MOST_CHOICES = 26
@@ -99,6 +94,23 @@ class ChoiceQuestions(LabeledFile):
         return first_texts, second_texts
 
 
+class ChoiceColumns(NamedTuple):
+    """Names of the columns or keys of a file of questions.
+
+    If all are numbers, they are columns of a file without a header.
+
+    Attributes:
+      choices: a column for each choice, or one key.
+      label: None for an unlabeled file.
+    """
+
+    choices: Sequence[str]
+    question: str | None = None
+    context: str | None = None
+    label: str | None = None
+    id: str | None = None
+
+
 def pair(context: str, question: str, choice: str) -> tuple[str, str]:
     """Returns the two segments of a choice.
 
@@ -120,7 +132,7 @@ def read_swag(
     is the id.
 
     Raises:
-      UserError: names file and lines, see `tables.py` and `_questions`.
+      UserError: names file and lines, see `named_columns.py` and `_questions`.
     """
     locate = functools.partial(_locate_swag, path, flag, needs_labels)
     table = read_table(
@@ -183,11 +195,13 @@ def read_hellaswag(
     return read_custom(
         path,
         flag,
-        choices_columns=("endings",),
-        question_column="ctx_b",
-        context_column="ctx_a",
-        label_column="label" if needs_labels else None,
-        id_column="ind",
+        ChoiceColumns(
+            choices=("endings",),
+            question="ctx_b",
+            context="ctx_a",
+            label="label" if needs_labels else None,
+            id="ind",
+        ),
         # The labels are numbers, or strings of digits.
         label_kind="index",
         file_format="jsonl",
@@ -236,12 +250,8 @@ def _unquoted(field: str) -> str:
 def read_custom(
     path: str,
     flag: str,
+    names: ChoiceColumns,
     *,
-    choices_columns: Sequence[str],
-    question_column: str | None = None,
-    context_column: str | None = None,
-    label_column: str | None = None,
-    id_column: str | None = None,
     label_kind: str = "auto",
     file_format: str = "auto",
     columns_flag: str | None = None,
@@ -251,22 +261,19 @@ def read_custom(
     """Reads a file of questions whose columns or keys the caller names.
 
     CSV and TSV have a column for each choice; a question with fewer choices leaves the last ones
-    empty. In JSON lines, Parquet and Arrow files `choices_columns` are keys of texts; or it is one
+    empty. In JSON lines, Parquet and Arrow files `names.choices` are keys of texts; or it is one
     key, of a list of texts or of an object {"text": [...], "label": [...]} with texts and their
     names.
 
     Args:
       flag: name of the flag that gave the path, for errors.
-      choices_columns, question_column, context_column, label_column, id_column: names of columns or
-        keys, or, if all are numbers, columns of a file without a header. Without `label_column` the
-        file is unlabeled.
       label_kind: how labels name the right choice: "index", from 0; "letter", from A; "text"; or
         "auto": index if all labels of the file are whole numbers (from 1 if no label is 0 and one
         is the number of its choices), letter if all are single letters, else text. Or the
         `label_kind` of another file of the run, as it was returned. If all questions name their
         choices, the labels are these names, whatever `label_kind` is.
-      file_format: one of `tables.FORMATS`; "auto" decides by the extension.
-      delimiter: see `tables.read_table`.
+      file_format: one of `row_formats.FORMATS`; "auto" decides by the extension.
+      delimiter: see `named_columns.read_table`.
       columns_flag: flag that errors about columns name; None if each column has its own.
       skip_bad_rows: see `rows.Skip`.
 
@@ -274,17 +281,12 @@ def read_custom(
       UserError: names file and lines, see `read_named_columns`, `_questions` and
         `_find_label_kind`.
     """
-    column_of_role = {
-        "context": context_column,
-        "question": question_column,
-        "label": label_column,
-        "id": id_column,
-    }
-    roles = {role: column for role, column in column_of_role.items() if column is not None}
+    roles = {role: column for role, column in names._asdict().items() if column is not None}
+    del roles["choices"]
     named = []
     for role, column in roles.items():
         named.append((column, columns_flag or f"{role}_column"))
-    for column in choices_columns:
+    for column in names.choices:
         named.append((column, columns_flag or "choices_columns"))
     # One call reads all columns, so that the file is parsed once.
     table = read_named_columns(path, flag, named, file_format, skip_bad_rows, delimiter)
@@ -295,11 +297,11 @@ def read_custom(
         if role in columns:
             texts[role] = _strings(table, columns[role], roles[role])
     choice_columns = table.columns[len(roles) :]
-    names = None
+    choice_names = None
     if len(choice_columns) == 1:
-        choices, names = _read_choice_lists(table, choice_columns[0], choices_columns[0])
+        choices, choice_names = _read_choice_lists(table, choice_columns[0], names.choices[0])
     else:
-        for values, column in zip(choice_columns, choices_columns, strict=True):
+        for values, column in zip(choice_columns, names.choices, strict=True):
             _strings(table, values, column)
         choices = _choices(choice_columns)
     return _questions(
@@ -310,8 +312,8 @@ def read_custom(
         choices=choices,
         labels=columns.get("label"),
         label_kind=label_kind,
-        names=names,
-        needs_labels=label_column is not None,
+        names=choice_names,
+        needs_labels=names.label is not None,
     )
 
 

@@ -5,8 +5,8 @@ beside them.
     for row in rows:
         row.values       # ("My parcel is late.",)
 
-Input: a file in one of the formats of `tables.py`. Output: `Row`s in the order of the file. Nothing
-but the current row is in memory.
+Input: a file in one of the formats of `row_formats.py`. Output: `Row`s in the order of the file.
+Nothing but the current row is in memory.
 """
 
 import functools
@@ -16,15 +16,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from bert_common.errors import UserError
-from data_gen.labeled.rows import BadRows
-from data_gen.labeled.tables import (
-    OBJECT_FORMATS,
-    format_of_file,
-    locate_named,
-    no_column,
-    read_delimited,
-    read_rows,
-)
+from data_gen.labeled.named_columns import locate_named
+from data_gen.labeled.row_formats import OBJECT_FORMATS, format_of_file, read_delimited, read_rows
+from data_gen.labeled.rows import BadRows, no_column
 
 
 class Row(NamedTuple):
@@ -50,15 +44,15 @@ class RowStream:
 
     Args:
       named: (name of a column, name of the flag that sets it).
-      file_format: one of `tables.FORMATS`; "auto" decides by the extension.
+      file_format: one of `row_formats.FORMATS`; "auto" decides by the extension.
 
     Attributes:
       header: names of all columns; None for JSON and for a file without a header.
       is_json: the rows are objects; those of a file without `header` may have different keys.
 
     Raises:
-      UserError: as `tables.read_named_columns`, also while the rows are read; but a bad row is
-        yielded with its fault.
+      UserError: as `named_columns.read_named_columns`, also while the rows are read; but a bad row
+        is yielded with its fault.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from bert_common.errors import UserError
+from bert_common.errors import UserError, did_you_mean
 from bert_common.options import LARGEST_INT64, Options, option
 
 # Value of --skip_bad_rows: whether to leave bad rows out, or how many at most; None if there is no
@@ -28,6 +28,9 @@ Skip = bool | int | None
 
 # Number of rows that a message names.
 _MAX_NAMED_ROWS = 5
+# Limits of values and of lists of names in messages.
+_MAX_QUOTED_CHARACTERS = 60
+_MAX_LISTED_NAMES = 20
 # Share of the rows that may be left out unless the user says how many: more have one cause.
 _MOST_SKIPPED = 0.1
 
@@ -361,3 +364,31 @@ class BadRows:
             f"{self.path}: {len(self.faults):,} of {num_rows:,} rows are {state}: "
             f"{'; '.join(parts)}"
         )
+
+
+def no_column(column: str, flag: str, columns: Sequence[str]) -> str:
+    """Returns the message for a column, named by a flag, that a file does not have."""
+    hint = did_you_mean(column, columns)
+    if hint:
+        hint += f" The columns are {listed(columns)}"
+    else:
+        hint = f"; the columns are {listed(columns)}"
+    return f"no column {quoted(column)} (--{flag}){hint}"
+
+
+def quoted(value: object) -> str:
+    """Returns a value as messages quote it: on one line, and shortened."""
+    text = repr(value)
+    if len(text) > _MAX_QUOTED_CHARACTERS:
+        text = f"{text[:_MAX_QUOTED_CHARACTERS]}…"
+    return text
+
+
+def listed(names: Sequence[str]) -> str:
+    """Returns quoted names separated by commas, not more than `_MAX_LISTED_NAMES`."""
+    if not names:
+        return "none"
+    text = ", ".join(map(quoted, names[:_MAX_LISTED_NAMES]))
+    if len(names) > _MAX_LISTED_NAMES:
+        text += f" and {len(names) - _MAX_LISTED_NAMES} more"
+    return text

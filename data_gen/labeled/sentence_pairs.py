@@ -4,8 +4,9 @@ and queries with the documents that answer them.
     columns = [("question", "text_a_column"), ("answer", "text_b_column")]
     train = read_columns("train.csv", "train_file", columns)
 
-Input: TSV, CSV or JSON lines (`tables.py`), GLUE's STS-B, files like those of MNLI and SQuAD, the
-layout of BEIR. Output: `SentencePairs`, or `Retrieval`, from which ranking metrics are computed.
+Input: TSV, CSV or JSON lines (`named_columns.py`), GLUE's STS-B, files like those of MNLI and
+SQuAD, the layout of BEIR. Output: `SentencePairs`, or `Retrieval`, from which ranking metrics are
+computed.
 """
 
 import dataclasses
@@ -17,17 +18,13 @@ from typing import Self
 import numpy as np
 
 from bert_common.errors import UserError
+from bert_common.text_lines import numbered_lines
 from data_gen.labeled import glue
-from data_gen.labeled.rows import BadRows, LabeledFile, Skip, items_of
+from data_gen.labeled.named_columns import read_named_columns, read_table
+from data_gen.labeled.row_formats import format_of
+from data_gen.labeled.rows import BadRows, LabeledFile, Skip, items_of, quoted
 from data_gen.labeled.squad import read_squad
-from data_gen.labeled.tables import (
-    Layout,
-    format_of,
-    numbered_lines,
-    quoted,
-    read_named_columns,
-    read_table,
-)
+from data_gen.labeled.table import Layout
 
 # STS-B's scores are 0 to 5.
 _HIGHEST_STS_SCORE = 5.0
@@ -130,7 +127,7 @@ def read_texts(
     bad = BadRows(path, skip_bad_rows)
     line_numbers = []
     lines = []
-    for number, line in numbered_lines(path, flag, bad):
+    for number, line in numbered_lines(path, flag, bad.add):
         if line.strip():
             line_numbers.append(number)
             lines.append(line.strip())
@@ -244,8 +241,8 @@ def read_retrieval(
         document, the optional third one is the grade: 0 is not relevant.
 
     Raises:
-      UserError: names file and line: see `tables.py`; an id that occurs twice, or that no document
-        has.
+      UserError: names file and line: see `named_columns.py`; an id that occurs twice, or that no
+        document has.
     """
     query_ids, queries = _read_texts(queries_file, "queries_file", id_column, text_column)
     document_ids, documents = _read_texts(documents_file, "documents_file", id_column, text_column)

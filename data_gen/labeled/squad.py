@@ -19,8 +19,9 @@ import numpy as np
 
 from bert_common import json_files
 from bert_common.errors import UserError
+from bert_common.text_lines import character_position
+from data_gen.labeled.row_formats import OBJECT_FORMATS, format_of, read_rows
 from data_gen.labeled.rows import BadRows, LabeledFile, Skip, items_of
-from data_gen.labeled.tables import OBJECT_FORMATS, character_position, format_of, read_rows
 
 # Largest distance in characters from `answer_start` to the answer's text. Stripped blanks, edited
 # paragraphs, and bytes or UTF-16 units counted as characters make small errors; farther away the

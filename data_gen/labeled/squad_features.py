@@ -240,14 +240,11 @@ def make_windows(
     question_ids, question_lengths, _ = tokenizer.encode_batch(question_texts)
     question_starts = np.cumsum(question_lengths) - question_lengths
     query_lengths = np.minimum(question_lengths, max_query_length)
-
-    # Number of windows of each question.
     context = np.array([question.context for question in data.questions])
     context_starts = contexts.row_starts[context]
     context_lengths = contexts.row_starts[context + 1] - context_starts
     room = max_seq_length - query_lengths - 3
-    num_further = -(np.minimum(room - context_lengths, 0) // doc_stride)
-    needed = np.where(context_lengths > 0, 1 + num_further, 0)
+    needed = _count_windows(context_lengths, room, doc_stride)
     counts = needed
     if max_windows:
         counts = np.minimum(needed, max_windows)
@@ -276,18 +273,7 @@ def make_windows(
         np.tile(np.array([0, 1], np.uint8), len(owner)),
         np.stack([doc_token_start, num_tokens + 1], axis=1).ravel(),
     )
-    start_positions = None
-    end_positions = None
-    num_unanswerable = 0
-    if training:
-        has_answer, starts, ends = find_answer_tokens(data, tokenizer, contexts)
-        contains = has_answer[owner] & (starts[owner] >= first) & (ends[owner] < first + num_tokens)
-        # From positions in the context to positions in the window.
-        shift = doc_token_start - first
-        start_positions = np.where(contains, starts[owner] + shift, 0).astype(np.int32)
-        end_positions = np.where(contains, ends[owner] + shift, 0).astype(np.int32)
-        num_unanswerable = int(has_answer.sum() - len(np.unique(owner[contains])))
-    return contexts, Windows(
+    windows = Windows(
         input_ids=input_ids,
         segment_ids=segment_ids,
         row_lengths=row_lengths,
@@ -295,13 +281,46 @@ def make_windows(
         doc_token_start=doc_token_start.astype(np.int32),
         first_context_token=first.astype(np.int32),
         num_context_tokens=num_tokens.astype(np.int32),
-        start_positions=start_positions,
-        end_positions=end_positions,
+        start_positions=None,
+        end_positions=None,
         doc_stride=doc_stride,
         num_truncated_questions=int((question_lengths > max_query_length).sum()),
-        num_unanswerable_questions=num_unanswerable,
+        num_unanswerable_questions=0,
         num_questions_without_window=int((counts == 0).sum()),
         num_cut_contexts=int((counts < needed).sum()),
+    )
+    if training:
+        windows = _with_answers(windows, *find_answer_tokens(data, tokenizer, contexts))
+    return contexts, windows
+
+
+def _count_windows(context_lengths: np.ndarray, room: np.ndarray, doc_stride: int) -> np.ndarray:
+    """Returns the number of windows that each question needs, int64 [Q]; 0 without context tokens.
+
+    Args:
+      context_lengths: int64 [Q], tokens of the question's context.
+      room: int64 [Q], context tokens in a window of the question.
+    """
+    num_further = -(np.minimum(room - context_lengths, 0) // doc_stride)
+    return np.where(context_lengths > 0, 1 + num_further, 0)
+
+
+def _with_answers(
+    windows: Windows, has_answer: np.ndarray, first: np.ndarray, last: np.ndarray
+) -> Windows:
+    """Returns the windows with the positions of the answers; for arguments see
+    `find_answer_tokens`."""
+    owner = windows.question_index
+    begin = windows.first_context_token
+    end = begin + windows.num_context_tokens
+    contains = has_answer[owner] & (first[owner] >= begin) & (last[owner] < end)
+    # From positions in the context to positions in the window.
+    shift = windows.doc_token_start - begin
+    return dataclasses.replace(
+        windows,
+        start_positions=np.where(contains, first[owner] + shift, 0).astype(np.int32),
+        end_positions=np.where(contains, last[owner] + shift, 0).astype(np.int32),
+        num_unanswerable_questions=int(has_answer.sum() - len(np.unique(owner[contains]))),
     )
 
 

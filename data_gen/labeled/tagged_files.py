@@ -21,15 +21,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from bert_common.errors import UserError
-from data_gen.labeled.rows import BadRows, LabeledFile, Skip, items_of
-from data_gen.labeled.tables import (
-    OBJECT_FORMATS,
-    character_position,
-    format_of,
-    numbered_lines,
-    quoted,
-    read_rows,
-)
+from bert_common.text_lines import character_position, numbered_lines
+from data_gen.labeled.row_formats import OBJECT_FORMATS, format_of, read_rows
+from data_gen.labeled.rows import BadRows, LabeledFile, Skip, items_of, quoted
 from data_gen.labeled.tag_schemes import (
     OUTSIDE,
     PLAIN,
@@ -303,7 +297,7 @@ def _read_columns(
 
     Lines with another number of columns than the first are added to `bad`.
     """
-    all_lines = numbered_lines(bad.path, flag, bad)
+    all_lines = numbered_lines(bad.path, flag, bad.add)
     sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
     separator, width, is_numbered = _find_columns([text for _, text in sample])
     # A first column that numbers the words of each sentence is followed by that of the words.

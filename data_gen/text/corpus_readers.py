@@ -25,7 +25,7 @@ from typing import IO, NamedTuple
 
 from bert_common import files
 from bert_common.errors import UserError
-from data_gen.labeled.tables import ARROW_FORMATS, json_object, looks_like_json
+from data_gen.labeled.row_formats import ARROW_FORMATS, json_object, looks_like_json
 from data_gen.options import CorpusOptions
 
 # Longer lines of plain text are cut at a space, which bounds the memory for a file without line

@@ -19,17 +19,19 @@ from bert_common.options import FILE, Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import (
     CheckpointReader,
-    SentenceVectors,
     check_vocabulary,
     choose_casing,
     known_casing,
     settled_vocabulary,
-    supported_vectors,
-    vectors_of,
     write_companion_files,
-    write_vectors,
 )
 from modeling.checkpoints.named_weights import check_checkpoint_there
+from modeling.checkpoints.sentence_vectors import (
+    SentenceVectors,
+    supported_vectors,
+    vectors_of,
+    write_vectors,
+)
 from modeling.checkpoints.weights import (
     ENCODER_PREFIX,
     FORMATS,

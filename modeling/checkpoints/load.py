@@ -25,18 +25,21 @@ from modeling.checkpoints.companion_files import (
     CONFIG_FILE,
     VOCAB_FILE,
     CheckpointReader,
-    DenseLayer,
-    SentenceVectors,
     check_vocabulary,
-    encoder_directory,
     known_casing,
     read_best_record,
     read_task,
     settled_vocabulary,
-    vectors_of,
     with_companion_files,
 )
 from modeling.checkpoints.named_weights import local_path, no_checkpoint
+from modeling.checkpoints.sentence_vectors import (
+    DenseLayer,
+    SentenceVectors,
+    encoder_directory,
+    unknown_sentence_keys,
+    vectors_of,
+)
 from modeling.checkpoints.tensorflow_files import (
     CHECKPOINT_NAME,
     SAVED_MODEL,
@@ -202,7 +205,8 @@ def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointReader:
         # The original, the Model Garden and we have the same files beside the weights.
         folder = saved_model_of(file) or os.path.dirname(file) or "."
         weights = with_companion_files(weights, folder)
-        return dataclasses.replace(weights, path=file)
+        notes = (*weights.notes, *unknown_sentence_keys(folder))
+        return dataclasses.replace(weights, path=file, notes=notes)
 
 
 def _best_weights(path: str) -> str:

@@ -110,15 +110,15 @@ class _Encoder(NamedTuple):
 
 def _find_encoder(graph: "ObjectGraph", prefix: str) -> _Encoder | None:
     """Returns the encoder in a checkpoint; None without one. Raises `UserError` for several."""
-    layer_path = _LAYERS + "/{}"
+    before_number, after_number = f"{_LAYERS}/", ""
     first = 0
     # No other object there has both attributes.
     encoders = graph.nodes_with(_POSITIONS, _LAYERS)
     is_older = not encoders
     if is_older:
-        layer_path = f"{_NUMBERED}{{}}/{_ATTENTION}"
+        before_number, after_number = _NUMBERED, f"/{_ATTENTION}"
         first = _FIRST_LAYER
-        encoders = graph.nodes_with(layer_path.format(first))
+        encoders = graph.nodes_with(f"{before_number}{first}{after_number}")
     if not encoders:
         return None
     if len(encoders) > 1:
@@ -127,7 +127,7 @@ def _find_encoder(graph: "ObjectGraph", prefix: str) -> _Encoder | None:
             "tf.train.Checkpoint(encoder=...)"
         )
     layers = 0
-    while graph.node(encoders[0], layer_path.format(first + layers)) is not None:
+    while graph.node(encoders[0], f"{before_number}{first + layers}{after_number}") is not None:
         layers += 1
     paths = _garden_paths(encoder_weights(range(layers)))
     if is_older:

@@ -8,7 +8,7 @@ Letters: E texts, W sequences (a long text may have several), C classes.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,125 +16,26 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.evaluation import classification
 from bert_tf.tasks import class_names
-from bert_tf.tasks.classification.options import BALANCED, CUSTOM, LONG_TEXTS, ClassificationOptions
-from bert_tf.training.examples import Dataset, Datasets, Examples
-from data_gen.labeled import glue, tables
+from bert_tf.tasks.classification.checkpoint_classes import (
+    CLASSES,
+    SCORES,
+    SEVERAL_CLASSES,
+    checkpoint_labels,
+    meanings_of,
+    problem_kind,
+)
+from bert_tf.tasks.classification.custom_files import read_custom
+from bert_tf.tasks.classification.long_texts import TRUNCATE, LongTexts, per_window
+from bert_tf.tasks.classification.official_files import TaskFiles, read_glue, read_xnli
+from bert_tf.tasks.classification.options import BALANCED, ClassificationOptions
+from bert_tf.training.examples import Dataset, Datasets
 from data_gen.labeled.glue import GLUE_TASKS, GlueTask
-from data_gen.labeled.pair_features import END, MIDDLE, encode_pairs, encode_windows
-from data_gen.labeled.rows import Skip
-from data_gen.labeled.tables import LabeledTexts
+from data_gen.labeled.labeled_texts import LabeledTexts, read_labeled_file
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
-from modeling.config import label_names
-
-# Values of "kind" in task.json. The last two are values of Hugging Face's "problem_type", too.
-CLASSES = "classification"
-SCORES = "regression"
-SEVERAL_CLASSES = "multi_label_classification"
-TRUNCATE, HEAD_TAIL, WINDOWS = LONG_TEXTS
 
 # Maximum number of classes in a row of results.
 _MAX_PROBABILITIES = 1000
-_METRICS = {
-    CLASSES: classification.CUSTOM_CLASSIFICATION,
-    SCORES: classification.CUSTOM_REGRESSION,
-    SEVERAL_CLASSES: classification.CUSTOM_MULTI_LABEL,
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class LongTexts:
-    """Rule for texts of more than `max_seq_length` tokens, [CLS] and [SEP] included.
-
-    Attributes:
-      how: one of `LONG_TEXTS`.
-      stride: tokens from one window to the next; None without windows.
-    """
-
-    how: str
-    max_seq_length: int
-    stride: int | None = None
-
-    def __post_init__(self):
-        room = self.max_seq_length - 2
-        if self.is_windows and not 1 <= self.stride <= room:
-            raise UserError(
-                f"--window_stride is {self.stride}: it must be from 1 to {room}, the tokens of a "
-                f"window of --max_seq_length={self.max_seq_length}"
-            )
-
-    @classmethod
-    def choose(
-        cls, how: str | None, max_seq_length: int, stride: int | None, task: Mapping | None
-    ) -> "LongTexts":
-        """Returns the rule given by options, else by `task.json`, else truncation.
-
-        Windows overlap by half by default.
-        """
-        task = task or {}
-        # Training gets options, predictions get `task.json`: both must cut texts in the same way.
-        how = how or task.get("long_texts", TRUNCATE)
-        if how != WINDOWS:
-            return cls(how, max_seq_length)
-        if not stride:
-            # The stride in task.json belongs to the length there: shorter windows must not leave
-            # gaps between them.
-            room = max_seq_length - 2
-            stride = min(task.get("window_stride", max(room // 2, 1)), room)
-        return cls(how, max_seq_length, stride)
-
-    @property
-    def is_windows(self) -> bool:
-        """Whether a text may have several sequences."""
-        return self.how == WINDOWS
-
-    @property
-    def truncation(self) -> str:
-        """Which tokens of a text that is too long are lost, see `encode_pairs`."""
-        if self.how == HEAD_TAIL:
-            return MIDDLE
-        return END
-
-    def encode(
-        self, tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[str] | None
-    ) -> tuple[Examples, np.ndarray | None, int]:
-        """Encodes E texts or pairs.
-
-        Returns:
-          W sequences; int64 [E], the number of sequences of each text, or None if each has one;
-          and the number of texts that lost tokens.
-        """
-        if self.is_windows:
-            windows = encode_windows(tokenizer, text_a, self.max_seq_length, self.stride)
-            # Windows have a single text: all tokens are of segment 0.
-            tokens = {
-                "input_ids": windows.input_ids,
-                "segment_ids": np.zeros(len(windows.input_ids), np.uint8),
-            }
-            return Examples(tokens, windows.row_lengths), windows.window_counts, 0
-        features = encode_pairs(
-            tokenizer, text_a, text_b, self.max_seq_length, truncation=self.truncation
-        )
-        tokens = {"input_ids": features.input_ids, "segment_ids": features.segment_ids}
-        return Examples(tokens, features.row_lengths), None, features.truncated
-
-
-def per_window(values: np.ndarray, window_counts: np.ndarray | None) -> np.ndarray:
-    """Repeats values of texts, [E, ...], for each of their sequences: [W, ...]."""
-    if window_counts is None:
-        return values
-    return np.repeat(values, window_counts, axis=0)
-
-
-def pool(logits: np.ndarray, window_counts: np.ndarray | None) -> np.ndarray:
-    """Averages logits over the sequences of each text: [W, C] → [E, C]."""
-    if window_counts is None:
-        return logits
-    # Windows of a text are side by side: sum from its first one to the next text's. Float64 keeps
-    # the rounding errors of the sum far below those of the model.
-    first_windows = np.cumsum(window_counts) - window_counts
-    sums = np.add.reduceat(logits.astype(np.float64), first_windows, axis=0)
-    return (sums / window_counts[:, None]).astype(logits.dtype)
 
 
 def named_probabilities(
@@ -258,26 +159,6 @@ class LazyValues:
         return self._data.values(self._logits[row : row + 1])[0]
 
 
-@dataclasses.dataclass
-class _TaskFiles:
-    """Files of a task that a run reads, with what they say about the task.
-
-    Attributes:
-      labels: names of the classes in the order of their numbers; empty for scores.
-      texts: split → texts of the file: "train"; "dev…", the first of which selects the best
-        weights; "transfer"; and those to predict.
-    """
-
-    name: str
-    pair: bool
-    labels: list[str]
-    metrics: tuple[str, ...]
-    kind: str = CLASSES
-    glue: GlueTask | None = None
-    texts: dict[str, LabeledTexts] = dataclasses.field(default_factory=dict)
-    notes: list[str] = dataclasses.field(default_factory=list)
-
-
 def read_data(
     options: ClassificationOptions, checkpoint: Checkpoint, teacher_labels: Sequence[str] = ()
 ) -> ClassificationData:
@@ -301,7 +182,7 @@ def read_data(
     _check_options(options, task_files, long_texts)
     notes = list(task_files.notes)
     notes += class_names.order_notes(
-        task_files.labels, _checkpoint_labels(checkpoint), _meanings(task_files.glue)
+        task_files.labels, checkpoint_labels(checkpoint), meanings_of(task_files.glue)
     )
     splits = {}
     for name, texts in task_files.texts.items():
@@ -356,7 +237,7 @@ def read_data(
 
 
 def _check_options(
-    options: ClassificationOptions, task_files: _TaskFiles, long_texts: LongTexts
+    options: ClassificationOptions, task_files: TaskFiles, long_texts: LongTexts
 ) -> None:
     """Raises `UserError` for options that do not fit the kind of task."""
     if long_texts.is_windows and task_files.pair:
@@ -380,7 +261,7 @@ def _check_options(
 
 
 def _encode_split(
-    texts: LabeledTexts, task_files: _TaskFiles, long_texts: LongTexts, tokenizer: Tokenizer
+    texts: LabeledTexts, task_files: TaskFiles, long_texts: LongTexts, tokenizer: Tokenizer
 ) -> TextSplit:
     """Encodes the texts of a file, with their labels."""
     examples, window_counts, truncated = long_texts.encode(tokenizer, texts.text_a, texts.text_b)
@@ -418,7 +299,7 @@ def _split_notes(name: str, split: TextSplit, long_texts: LongTexts) -> list[str
 
 
 def _weight_examples(
-    train: TextSplit, task_files: _TaskFiles, options: ClassificationOptions
+    train: TextSplit, task_files: TaskFiles, options: ClassificationOptions
 ) -> tuple[float, ...] | None:
     """Sets "loss_weight" of the training sequences if they do not all count the same.
 
@@ -445,7 +326,7 @@ def _weight_examples(
 
 
 def _class_weights(
-    train: TextSplit, task_files: _TaskFiles, options: ClassificationOptions
+    train: TextSplit, task_files: TaskFiles, options: ClassificationOptions
 ) -> list[float] | None:
     """Returns the weight of each class by --class_weights; None for scores and equal weights.
 
@@ -501,7 +382,9 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
     if trained["kind"] not in (CLASSES, SCORES, SEVERAL_CLASSES):
         return None
     # A head with the same classes in another order would predict the wrong names.
-    labels = class_names.order_of_head(expected["labels"], trained["labels"], _meanings(data.glue))
+    labels = class_names.order_of_head(
+        expected["labels"], trained["labels"], meanings_of(data.glue)
+    )
     if labels != expected["labels"] or trained["kind"] != expected["kind"]:
         names = ", ".join(trained["labels"]) or "of a regression"
         several = ""
@@ -518,7 +401,7 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
 def _described_head(checkpoint: Checkpoint) -> dict[str, object]:
     """Returns names and kind of a head of others, by the keys of `task.json`."""
     described: dict[str, object] = {}
-    labels = _checkpoint_labels(checkpoint)
+    labels = checkpoint_labels(checkpoint)
     if labels:
         described["labels"] = labels
     if problem_kind(checkpoint) == SEVERAL_CLASSES:
@@ -528,16 +411,16 @@ def _described_head(checkpoint: Checkpoint) -> dict[str, object]:
 
 def _read_files(
     options: ClassificationOptions, checkpoint: Checkpoint, teacher_labels: Sequence[str]
-) -> _TaskFiles:
+) -> TaskFiles:
     """Reads the files of the task, and the texts of --transfer_file."""
     if options.is_custom:
-        task_files = _read_custom(options, checkpoint, teacher_labels)
+        task_files = read_custom(options, checkpoint, teacher_labels)
     elif not options.data_dir:
         raise UserError("--data_dir must be given: the directory with the files of GLUE or XNLI")
     elif options.is_xnli:
-        task_files = _read_xnli(options, checkpoint)
+        task_files = read_xnli(options, checkpoint)
     else:
-        task_files = _read_glue(options, checkpoint)
+        task_files = read_glue(options, checkpoint)
     if options.do_train and options.transfer_file:
         has_pairs = options.text_b_column is not None
         if task_files.pair and not has_pairs:
@@ -549,7 +432,7 @@ def _read_files(
                 "--transfer_file: --text_b_column is given, but this task is for single texts"
             )
         # Labels of these texts would be those of the teachers, so that the column is not read.
-        task_files.texts["transfer"] = tables.read_labeled_file(
+        task_files.texts["transfer"] = read_labeled_file(
             files.check_readable(options.transfer_file, "transfer_file"),
             "transfer_file",
             text_a_column=options.text_a_column,
@@ -558,264 +441,3 @@ def _read_files(
             delimiter=options.delimiter,
         )
     return task_files
-
-
-def _read_glue(options: ClassificationOptions, checkpoint: Checkpoint) -> _TaskFiles:
-    """Reads the files of a GLUE task."""
-    task = glue.find_task(options.task_name)
-    # GLUE publishes AX for predictions only.
-    if task.name == "ax" and options.evaluates:
-        raise UserError(
-            "the diagnostic set AX has no labels here: give --do_predict only, and an "
-            "--init_checkpoint that is trained for MNLI"
-        )
-    # A checkpoint of others may have the classes in another order: follow it, so that its head can
-    # be used.
-    labels = _order_of_checkpoint(task.labels, checkpoint, _meanings(task))
-    kind = CLASSES
-    if task.regression:
-        kind = SCORES
-    task_files = _TaskFiles(
-        task.name,
-        task.columns.text_b is not None,
-        labels,
-        classification.TASK_METRICS.get(task.name, ()),
-        kind,
-        task,
-    )
-    # Read the labels as the numbers that the head has for them.
-    task = dataclasses.replace(task, labels=tuple(labels))
-    if options.do_train:
-        _read_glue_splits(task_files, task, options, ("train",), options.skip_bad_rows)
-    if options.evaluates:
-        dev_splits = glue.dev_splits(task)
-        _read_glue_splits(task_files, task, options, dev_splits, options.skip_bad_rows)
-        for name, path in options.named_eval_files.items():
-            task_files.texts[f"dev_{name}"] = glue.read_split(
-                task, options.data_dir, dev_splits[0], path, options.skip_bad_rows
-            )
-    if options.do_predict:
-        _read_glue_splits(task_files, task, options, glue.test_splits(task), options.skip_bad_rows)
-    return task_files
-
-
-def _read_glue_splits(
-    task_files: _TaskFiles,
-    task: GlueTask,
-    options: ClassificationOptions,
-    splits: Sequence[str],
-    skip_bad_rows: Skip,
-) -> None:
-    """Adds official files; the first is required, MNLI's second (mismatched) is optional."""
-    for split in splits:
-        is_required = split == splits[0]
-        if is_required or glue.find_path(task, options.data_dir, split):
-            task_files.texts[split] = glue.read_split(
-                task, options.data_dir, split, skip_bad_rows=skip_bad_rows
-            )
-        else:
-            task_files.notes.append(
-                f"{task.folder} has no {split}.tsv in {options.data_dir}: only {splits[0]} is used"
-            )
-
-
-def _read_xnli(options: ClassificationOptions, checkpoint: Checkpoint) -> _TaskFiles:
-    """Reads the files of XNLI; with several languages there is a split for each."""
-    labels = _order_of_checkpoint(glue.XNLI_LABELS, checkpoint)
-    task_files = _TaskFiles(glue.XNLI, True, labels, ("accuracy",))
-    train_languages = (options.train_language,)
-    if options.do_train:
-        texts = glue.read_xnli(
-            options.data_dir, "train", train_languages, labels, options.skip_bad_rows
-        )
-        task_files.texts["train"] = texts[options.train_language]
-    languages = options.eval_languages or train_languages
-    if options.evaluates:
-        texts = glue.read_xnli(options.data_dir, "dev", languages, labels, options.skip_bad_rows)
-        task_files.texts.update(_by_language("dev", texts))
-    if options.do_predict:
-        texts = glue.read_xnli(options.data_dir, "test", languages, labels, options.skip_bad_rows)
-        task_files.texts.update(_by_language("test", texts))
-    return task_files
-
-
-def _by_language(split: str, texts: dict[str, LabeledTexts]) -> dict[str, LabeledTexts]:
-    """Names the texts of a split by their language, unless there is only one."""
-    if len(texts) == 1:
-        return {split: next(iter(texts.values()))}
-    return {f"{split}_{language}": part for language, part in texts.items()}
-
-
-def _read_custom(
-    options: ClassificationOptions, checkpoint: Checkpoint, teacher_labels: Sequence[str]
-) -> _TaskFiles:
-    """Reads the user's own files."""
-    optional = ()
-    if options.transfer_file:
-        # The texts of --transfer_file may be all that there is to learn from.
-        # The texts of --transfer_file may be all that there is to learn from.
-        optional = ("train",)
-    paths = options.split_files(optional=optional)
-    if not options.text_a_column:
-        raise UserError(
-            f"--task_name={CUSTOM}: --text_a_column must be given: the column with the text"
-        )
-    is_labeled = options.train_file or options.dev_file
-    has_labels = options.label_column or options.label_columns
-    if options.evaluates and is_labeled and not has_labels:
-        raise UserError(
-            f"--task_name={CUSTOM}: --label_column must be given: the column with the labels"
-        )
-    kind = _custom_kind(options, checkpoint)
-    reader = _CustomReader(
-        options, checkpoint, kind, _custom_labels(options, checkpoint, kind, teacher_labels)
-    )
-    named_paths = {}
-    for name, (flag, path) in paths.items():
-        if flag == "eval_files":
-            name = f"dev_{name}"
-        named_paths[name] = (flag, path)
-    texts = options.read_sets(named_paths, reader.read)
-    labels = list(reader.labels or ())
-    task_files = _TaskFiles(
-        CUSTOM,
-        options.text_b_column is not None,
-        labels,
-        _METRICS[kind],
-        kind,
-        texts=texts,
-    )
-    if kind == CLASSES and len(labels) == 2:
-        task_files.metrics = classification.CUSTOM_TWO_CLASSES
-        if options.evaluates:
-            task_files.notes.append(f"the metric f1 is that of the class {labels[1]!r}")
-    return task_files
-
-
-def _custom_kind(options: ClassificationOptions, checkpoint: Checkpoint) -> str:
-    """Returns the kind of a custom task, given by flags or, without training, by the model."""
-    # Flags win over the checkpoint: a new head can be trained for another kind of task.
-    if options.regression:
-        return SCORES
-    if options.multi_label or options.label_columns:
-        return SEVERAL_CLASSES
-    kind = problem_kind(checkpoint)
-    # A trained model needs no flag to evaluate as it was trained.
-    if not options.do_train and kind in (SCORES, SEVERAL_CLASSES):
-        return kind
-    return CLASSES
-
-
-def _custom_labels(
-    options: ClassificationOptions,
-    checkpoint: Checkpoint,
-    kind: str,
-    teacher_labels: Sequence[str],
-) -> Sequence[str] | None:
-    """Returns the names of the classes; None if the training file defines them."""
-    if kind == SCORES:
-        return []
-    if options.do_train:
-        if options.train_file:
-            return None
-        # Only unlabeled texts are read: the teachers name the classes.
-        return _order_of_checkpoint(teacher_labels, checkpoint)
-    labels = _checkpoint_labels(checkpoint)
-    # The file names the classes of a head that has only numbers.
-    if labels and class_names.is_nameless(labels) and options.label_column:
-        return None
-    if not labels:
-        raise UserError(
-            f"{checkpoint.source.description} does not contain the names of its classes: it is not "
-            "a classifier trained here; give --do_train, or the directory of one"
-        )
-    return labels
-
-
-@dataclasses.dataclass
-class _CustomReader:
-    """Reader of custom files; the first one, for training, defines the labels of the others."""
-
-    options: ClassificationOptions
-    checkpoint: Checkpoint
-    kind: str
-    labels: Sequence[str] | None
-
-    def read(self, name: str, flag: str, path: str) -> LabeledTexts:
-        """Reads the file of a split; the test set is without labels."""
-        options = self.options
-        label_column = options.label_column
-        label_columns = options.label_columns
-        if name == "test":
-            label_column = None
-            label_columns = ()
-        separator = None
-        if self.kind == SEVERAL_CLASSES:
-            separator = options.label_separator
-        # Files that are only trained on need no ids.
-        id_column = None
-        if name != "train" or options.dev_fraction:
-            id_column = options.id_column
-        texts = tables.read_labeled_file(
-            path,
-            flag,
-            text_a_column=options.text_a_column,
-            text_b_column=options.text_b_column,
-            label_column=label_column,
-            labels=self.labels,
-            order=self._order,
-            ignore_case=not options.do_train,
-            regression=self.kind == SCORES,
-            separator=separator,
-            file_format=options.file_format,
-            skip_bad_rows=options.skip_bad_rows,
-            delimiter=options.delimiter,
-            label_columns=label_columns,
-            id_column=id_column,
-            # Predictions have a line for every row.
-            keep_unusable=name == "test",
-        )
-        if self.labels is None:
-            self.labels = list(texts.label_names)
-        return texts
-
-    def _order(self, labels: list[str]) -> list[str]:
-        return _order_of_checkpoint(labels, self.checkpoint)
-
-
-def problem_kind(checkpoint: Checkpoint) -> str | None:
-    """Returns the kind of task in task.json or Hugging Face's configuration, if they name one."""
-    if checkpoint.task:
-        return checkpoint.task.get("kind")
-    return checkpoint.config.extra.get("problem_type")
-
-
-def _checkpoint_labels(checkpoint: Checkpoint) -> list[str]:
-    """Returns the names of the classes in task.json, else those that a Hugging Face configuration
-    gives to the head; empty if there are none."""
-    if checkpoint.task:
-        return checkpoint.task.get("labels") or []
-    if checkpoint.source is not None and "output_weights" in checkpoint.source.tensors:
-        return label_names(checkpoint.config)
-    return []
-
-
-def _order_of_checkpoint(
-    labels: Sequence[str], checkpoint: Checkpoint, meanings: Mapping[str, str] | None = None
-) -> list[str]:
-    """Returns the labels in the order of the checkpoint's head, if it has the same labels."""
-    if checkpoint.source is None or not labels:
-        return list(labels)
-    names = class_names.order_of_head(labels, _checkpoint_labels(checkpoint), meanings)
-    # A head with further classes is one for another task.
-    if names is None or len(names) != len(labels):
-        return list(labels)
-    return names
-
-
-def _meanings(task: GlueTask | None) -> dict[str, str]:
-    """Returns numbered label → name of a GLUE task, by the original's order of the labels."""
-    if task is None:
-        return {}
-    numbered = GLUE_TASKS[task.name].labels
-    return dict(zip(numbered, task.class_names, strict=False))

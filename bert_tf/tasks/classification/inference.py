@@ -14,14 +14,14 @@ from keras import ops
 from bert_common.errors import UserError
 from bert_common.options import Options
 from bert_tf.evaluation.classification import sigmoid, softmax
-from bert_tf.tasks.classification import data
-from bert_tf.tasks.classification.data import (
-    LongTexts,
-    named_probabilities,
-    pool,
-    predicted_labels,
+from bert_tf.tasks.classification.checkpoint_classes import (
+    CLASSES,
+    SCORES,
+    SEVERAL_CLASSES,
     problem_kind,
 )
+from bert_tf.tasks.classification.data import named_probabilities, predicted_labels
+from bert_tf.tasks.classification.long_texts import LongTexts, pool
 from bert_tf.tasks.inference import TaskInference, split_pairs, to_json
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import local_prediction
@@ -38,13 +38,13 @@ class ClassificationInference(TaskInference):
     """
 
     head = "classification"
-    kinds = (data.CLASSES, data.SCORES, data.SEVERAL_CLASSES)
+    kinds = (CLASSES, SCORES, SEVERAL_CLASSES)
 
     def __init__(self, loaded: Checkpoint, settings: Options):
         super().__init__(loaded, settings)
         task = loaded.task or {}
         self.labels = class_labels(loaded)
-        self.multi_label = self.labels is not None and problem_kind(loaded) == data.SEVERAL_CLASSES
+        self.multi_label = self.labels is not None and problem_kind(loaded) == SEVERAL_CLASSES
         # Truncation or windows are those of the training; only --max_seq_length may change.
         self.long_texts = LongTexts.choose(None, self.max_seq_length, None, task)
         self.truncation = self.long_texts.truncation
@@ -257,8 +257,8 @@ def class_labels(loaded: Checkpoint) -> list[str] | None:
     classes = source.classes("classification")
     kind = problem_kind(loaded)
     # A foreign head with one output is taken for a regression.
-    is_single_score = not task and classes == 1 and kind != data.SEVERAL_CLASSES
-    if kind == data.SCORES or is_single_score:
+    is_single_score = not task and classes == 1 and kind != SEVERAL_CLASSES
+    if kind == SCORES or is_single_score:
         if classes != 1:
             raise UserError(
                 f"{source.description} is for a score, but its head has {classes} outputs"

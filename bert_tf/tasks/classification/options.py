@@ -9,7 +9,7 @@ from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import DistillationOptions, FineTuningOptions, HeadDropoutOptions
 from bert_tf.tasks.options import delimiter_option
 from data_gen.labeled import glue
-from data_gen.labeled.tables import FORMATS
+from data_gen.labeled.row_formats import FORMATS
 
 CUSTOM = "custom"
 BALANCED = "balanced"

@@ -25,20 +25,20 @@ from bert_tf.runs.evaluation import (
 )
 from bert_tf.runs.fine_tuning import FineTuningTask
 from bert_tf.runs.options import TEACHERS
+from bert_tf.tasks.classification.checkpoint_classes import CLASSES
 from bert_tf.tasks.classification.data import (
-    CLASSES,
     ClassificationData,
     LazyValues,
     TextSplit,
     check_head,
     named_probabilities,
-    pool,
     predicted_labels,
     read_data,
 )
+from bert_tf.tasks.classification.long_texts import pool
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.training.examples import Examples, concatenated
-from data_gen.labeled.tables import LabeledTexts, UnusableRow
+from data_gen.labeled.labeled_texts import LabeledTexts, UnusableRow
 from modeling.checkpoints.load import Checkpoint
 from modeling.config import with_label_names
 from modeling.fine_tuning import (

@@ -191,11 +191,13 @@ def _read_split(
         questions = multiple_choice.read_custom(
             path,
             flag,
-            choices_columns=options.choices_columns,
-            question_column=options.question_column,
-            context_column=options.context_column,
-            label_column=label_column,
-            id_column=options.id_column,
+            multiple_choice.ChoiceColumns(
+                choices=options.choices_columns,
+                question=options.question_column,
+                context=options.context_column,
+                label=label_column,
+                id=options.id_column,
+            ),
             label_kind=shared.get("label_kind", options.label_kind),
             file_format=options.file_format,
             delimiter=options.delimiter,

@@ -8,7 +8,7 @@ from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import FineTuningOptions, HeadDropoutOptions
 from bert_tf.tasks.options import DataFileOptions, delimiter_option
 from data_gen.labeled.multiple_choice import LABEL_KINDS
-from data_gen.labeled.tables import FORMATS
+from data_gen.labeled.row_formats import FORMATS
 
 SWAG = "swag"
 HELLASWAG = "hellaswag"

@@ -32,8 +32,9 @@ from data_gen.labeled import sentence_pairs
 from data_gen.labeled.pair_features import PairFeatures, encode_pairs
 from data_gen.labeled.sentence_pairs import SentencePairs, read_retrieval
 from data_gen.tokenization.tokenizer import Tokenizer
-from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, supported_vectors
+from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
 from modeling.checkpoints.load import Checkpoint
+from modeling.checkpoints.sentence_vectors import supported_vectors
 from modeling.sentence_embedding import NO_TEXT
 
 # The k-th texts of a batch are padded to a multiple of this, so that few lengths are compiled.

@@ -7,8 +7,9 @@ import numpy as np
 
 from bert_common.options import Options
 from bert_tf.tasks.inference import TaskInference, to_json
-from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, supported_vectors
+from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
 from modeling.checkpoints.load import Checkpoint, dense_layers
+from modeling.checkpoints.sentence_vectors import supported_vectors
 from modeling.sentence_embedding import BertForSentenceEmbedding
 
 

@@ -8,7 +8,7 @@ from bert_tf.evaluation.retrieval import RANKING_METRICS
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import FineTuningOptions
 from bert_tf.tasks.options import DataFileOptions, delimiter_option
-from data_gen.labeled.tables import FORMATS
+from data_gen.labeled.row_formats import FORMATS
 from modeling.config import POOLINGS
 
 # Values of --task_name.

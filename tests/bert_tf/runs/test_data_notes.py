@@ -3,10 +3,10 @@ import pytest
 
 from bert_tf.runs.data_notes import describe
 from bert_tf.training.examples import Dataset, Datasets, Examples
+from data_gen.labeled.labeled_texts import LabeledTexts
 from data_gen.labeled.multiple_choice import ChoiceQuestions
 from data_gen.labeled.sentence_pairs import SentencePairs
 from data_gen.labeled.squad import Question, SquadData
-from data_gen.labeled.tables import LabeledTexts
 from data_gen.labeled.tagged_files import TaggedSentences
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary

@@ -9,9 +9,9 @@ import pytest
 
 from bert_common.errors import UserError
 from data_gen.labeled.glue import find_task, read_split
-from data_gen.labeled.multiple_choice import read_custom, read_swag
+from data_gen.labeled.labeled_texts import read_labeled_file
+from data_gen.labeled.multiple_choice import ChoiceColumns, read_custom, read_swag
 from data_gen.labeled.squad import check_training, read_squad
-from data_gen.labeled.tables import read_labeled_file
 from data_gen.labeled.tagged_files import read_tagged_file
 from tests.data_gen.labeled.common import json_lines, refusal
 
@@ -302,9 +302,7 @@ def choices(path, label_kind="auto"):
     return read_custom(
         path,
         "train_file",
-        question_column="q",
-        choices_columns=("a", "b", "c"),
-        label_column="y",
+        ChoiceColumns(question="q", choices=("a", "b", "c"), label="y"),
         label_kind=label_kind,
     )
 

@@ -1,6 +1,12 @@
 import pytest
 
-from data_gen.labeled.multiple_choice import read_codah, read_custom, read_hellaswag, read_swag
+from data_gen.labeled.multiple_choice import (
+    ChoiceColumns,
+    read_codah,
+    read_custom,
+    read_hellaswag,
+    read_swag,
+)
 from tests.data_gen.labeled.common import json_lines, refusal
 
 HEADER = ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3"
@@ -76,7 +82,7 @@ def test_codahs_own_files(write):
     assert "3 columns found" in refusal(read_codah, write("a\tb\tc\n", "bad.tsv"), "train_file")
 
 
-OWN = dict(question_column="q", choices_columns=("a", "b", "c"), label_column="y")
+OWN = ChoiceColumns(question="q", choices=("a", "b", "c"), label="y")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +106,7 @@ def test_labels_by_number_letter_and_text(write, labels, kind):
     text = "q,a,b,c,y\n" + "".join(
         f"{question},{choices},{label}\n" for question, choices, label in rows
     )
-    found = read_custom(write(text, "train.csv"), "train_file", **OWN, label_kind=kind)
+    found = read_custom(write(text, "train.csv"), "train_file", OWN, label_kind=kind)
     assert found.labels.tolist() == [1, 2, 0]
     assert found.num_choices.tolist() == [2, 3, 2]
     assert found.pairs()[0] == ["Water is"] * 2 + ["A tree is"] * 3 + ["The sky is"] * 2
@@ -123,11 +129,7 @@ def test_json_lines_hold_lists_of_any_length(write):
     found = read_custom(
         path,
         "train_file",
-        choices_columns=("options",),
-        question_column="q",
-        context_column="article",
-        label_column="y",
-        id_column="id",
+        ChoiceColumns(choices=("options",), question="q", context="article", label="y", id="id"),
     )
     assert (found.ids, found.labels.tolist(), found.num_choices.tolist()) == (
         ["x", "5"],
@@ -148,14 +150,14 @@ def test_choices_with_names_of_their_own(write):
         ),
         "x.jsonl",
     )
-    columns = dict(choices_columns=("choices",), question_column="q", label_column="y")
-    assert read_custom(path, "train_file", **columns).labels.tolist() == [2]
+    columns = ChoiceColumns(choices=("choices",), question="q", label="y")
+    assert read_custom(path, "train_file", columns).labels.tolist() == [2]
     path = write(
         json_lines({"q": "Who?", "choices": {"text": ["a", "b"], "label": ["1", "2"]}, "y": "0"}),
         "y.jsonl",
     )
     assert "y.jsonl:1: the label '0' is none of the 2 choices: 1, 2 is expected" in refusal(
-        read_custom, path, "train_file", **columns
+        read_custom, path, "train_file", columns
     )
 
 
@@ -206,9 +208,7 @@ def test_bad_objects(write, value, expected):
         read_custom,
         path,
         "train_file",
-        choices_columns=("options",),
-        question_column="q",
-        label_column="y",
+        ChoiceColumns(choices=("options",), question="q", label="y"),
     )
     assert message.startswith(f"{path}:1: ") and expected in message
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from bert_common.errors import UserError
 from data_gen.labeled.glue import GLUE_TASKS, read_split
-from data_gen.labeled.multiple_choice import read_custom
+from data_gen.labeled.labeled_texts import LabeledTexts, read_labeled_file
+from data_gen.labeled.multiple_choice import ChoiceColumns, read_custom
 from data_gen.labeled.sentence_pairs import SentencePairs, read_columns
 from data_gen.labeled.squad import read_squad
-from data_gen.labeled.tables import LabeledTexts, read_labeled_file
 from data_gen.labeled.tagged_files import read_tagged_file
 
 
@@ -25,9 +25,7 @@ def read_choices(path, skip):
     return read_custom(
         path,
         "train_file",
-        choices_columns=("a", "b"),
-        question_column="q",
-        label_column="y",
+        ChoiceColumns(choices=("a", "b"), question="q", label="y"),
         label_kind="index",
         skip_bad_rows=skip,
     )
@@ -264,10 +262,7 @@ def test_articles_documents_contexts_and_paragraphs_stay_together(tmp_path):
     train, dev = read_custom(
         str(path),
         "train_file",
-        choices_columns=("a", "b"),
-        question_column="q",
-        context_column="c",
-        label_column="y",
+        ChoiceColumns(choices=("a", "b"), question="q", context="c", label="y"),
     ).split(0.2, 1)
     assert len(dev) == 8 and not set(train.contexts) & set(dev.contexts)
     pairs = SentencePairs(

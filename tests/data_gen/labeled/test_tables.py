@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_gen.labeled.tables import read_labeled_file
+from data_gen.labeled.labeled_texts import read_labeled_file
 from tests.data_gen.labeled.common import json_lines, refusal
 
 LABELS = ["bad", "good"]

@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from modeling.checkpoints import companion_files
+from modeling.checkpoints import sentence_vectors
 from modeling.checkpoints.huggingface import H5File, SafetensorsFile
 
 _PROJECT = pathlib.Path(__file__).resolve().parents[3]
@@ -107,7 +107,7 @@ def test_modules_stay_in_their_directory(tmp_path, folder):
     ]
     (tmp_path / "modules.json").write_text(json.dumps(rows))
     with pytest.raises(UserError, match=r"modules\.json: .* leads out of the directory"):
-        companion_files.encoder_directory(str(tmp_path))
+        sentence_vectors.encoder_directory(str(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tf_model.h5"])

@@ -9,9 +9,9 @@ from bert_tf.tasks.classification.data import (
     ClassificationData,
     check_head,
     named_probabilities,
-    pool,
     read_data,
 )
+from bert_tf.tasks.classification.long_texts import pool
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import ClassificationTask
 from modeling.checkpoints.load import open_checkpoint

@@ -14,7 +14,7 @@ from bert_tf.inference.predictor import Predictor
 from bert_tf.runs.evaluation import Evaluation, write_eval_results, write_test_results
 from bert_tf.tasks.classification.task import run, write_predictions
 from bert_tf.training.run_directory import read_metrics
-from data_gen.labeled.tables import LabeledTexts
+from data_gen.labeled.labeled_texts import LabeledTexts
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.encoder import BertEncoder
 from tests.bert_tf.tasks.classification.toy_task import (

@@ -14,7 +14,7 @@ from bert_tf.tasks.classification.data import (
     ClassificationData,
 )
 from bert_tf.tasks.classification.task import _with_gaps, write_predictions
-from data_gen.labeled.tables import read_labeled_file
+from data_gen.labeled.labeled_texts import read_labeled_file
 
 # Rows 0, 2 and 5 have no text; the last row has a column too many.
 ROWS = ["a,", "b,one", "c,", "d,two", "e,three", "f, ", "g,four,five"]

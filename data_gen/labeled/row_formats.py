@@ -1,0 +1,310 @@
+"""Rows of TSV, CSV, JSON, Parquet and Arrow files, with the line that each begins on.
+
+Input: a file on any file system, compressed or not, by its extension in one of `FORMATS`. Output:
+rows of fields (`read_delimited`), or objects (`read_rows`).
+"""
+
+import csv
+import io
+import itertools
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any
+
+from bert_common import files, json_files
+from bert_common.errors import UserError
+from bert_common.plugins import Plugins
+from bert_common.text_lines import LONGEST_LINE, numbered_lines
+from data_gen.labeled.rows import BadRows, listed, quoted
+from data_gen.labeled.table import Layout
+
+_FORMATS_BY_EXTENSION = {
+    ".tsv": "tsv",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+}
+# Formats whose rows are objects, with keys in place of a header. "jsonl" has an object per line, or
+# is a single list of objects.
+OBJECT_FORMATS = ("jsonl", "parquet", "arrow")
+FORMATS = ("auto", "tsv", "csv", *OBJECT_FORMATS)
+_SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+ARROW_FORMATS = Plugins(
+    "file format",
+    {
+        "parquet": "data_gen.labeled.arrow_files:ArrowFile",
+        "arrow": "data_gen.labeled.arrow_files:ArrowFile",
+    },
+)
+
+# Matches lines that start like a JSON object.
+looks_like_json = re.compile(r'\s*\{\s*["}]').match
+# Number of lines that show the separator and the quotation marks of a file.
+_SAMPLE_LINES = 1000
+# A field in quotation marks, with those inside of it doubled.
+_QUOTED_FIELD = re.compile(r'(?:^|(?<=[\t\n]))"(?:[^"]|"")*"(?=[\t\r\n]|$)')
+
+
+def format_of(path: str) -> str | None:
+    """Returns the format that the extension of a file shows, compressed or not; None for others."""
+    for ending in files.COMPRESSED:
+        path = path.removesuffix(ending)
+    return _FORMATS_BY_EXTENSION.get(os.path.splitext(path)[1].lower())
+
+
+def format_of_file(path: str, flag: str, file_format: str = "auto") -> str:
+    """Returns the format of a file, by its extension for "auto".
+
+    Raises:
+      UserError: the extension is unknown.
+    """
+    if file_format != "auto":
+        return file_format
+    shown_format = format_of(path)
+    if path.lower().endswith(_SPREADSHEETS):
+        raise UserError(f"--{flag}: {path} is a spreadsheet: save it as CSV (UTF-8)")
+    if path.lower().endswith(".zip"):
+        raise UserError(f"--{flag}: {path} is an archive: unpack it first")
+    if not shown_format:
+        raise UserError(
+            f"--{flag}: the extension of {path} is none of {', '.join(_FORMATS_BY_EXTENSION)}: "
+            "rename it, or give --file_format"
+        )
+    return shown_format
+
+
+def read_delimited(
+    bad: BadRows,
+    flag: str,
+    file_format: str,
+    locate: Callable[[list[str]], Layout],
+    delimiter: str | None = None,
+    is_literal: bool = False,
+) -> tuple[Layout, Iterator[tuple[int, list[str]]]]:
+    """Returns the layout of a TSV or CSV file, and (line, fields) of all rows, a header included.
+
+    The lines are read ahead of the rows; for arguments and errors see `read_table`.
+    """
+    all_lines = numbered_lines(bad.path, flag, bad.add)
+    # A sample is kept in place of a second opening, so that a remote file is read once.
+    sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
+    # A shell passes a tab as backslash and t.
+    delimiter = "\t" if delimiter == r"\t" else delimiter
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"'):
+        raise UserError(f"--delimiter={delimiter}: one character is expected, e.g. ;")
+    usual = delimiter or {"tsv": "\t", "csv": ","}[file_format]
+    candidates = [usual]
+    first_line = next((text for _, text in sample if text.strip()), "")
+    if delimiter is None:
+        # Signs that separate the columns of some spreadsheets; letters and blanks are parts of
+        # names.
+        candidates += sorted({sign for sign in first_line if sign in ",;\t|:^~!#$%&*+/@\x1f"})
+    is_quoted = not is_literal and _is_quoted(sample, usual)
+    error: UserError | None = None
+    for candidate in candidates:
+        # A quotation mark of TSV is a character like any other.
+        is_tsv = file_format == "tsv" and candidate == usual and not is_quoted
+        parse = _split_rows if is_tsv else _csv_rows
+        first_rows = parse(iter(sample), bad.path, candidate)
+        first = next(first_rows, None)
+        if first is None:
+            raise UserError(f"{bad.path} is empty: rows of examples are expected")
+        # A first row that is not UTF-8 can be neither a header nor an example.
+        if min(bad.faults, default=first[0] + 1) <= first[0]:
+            raise bad.error(1)
+        try:
+            layout = locate(first[1])
+        except UserError as problem:
+            error = error or problem
+            continue
+        # Any sign divides a row without a header into columns by number.
+        if candidate == usual or layout.has_header:
+            # Nothing is guessed about official files.
+            if not is_literal:
+                bad.guesses.append(_describe_layout(layout, first[1], candidate, is_quoted))
+            lines = itertools.chain(sample, all_lines)
+            return layout, parse(lines, bad.path, candidate)
+    assert error is not None
+    raise error
+
+
+def _describe_layout(
+    layout: Layout, first_row: Sequence[str], delimiter: str, is_quoted: bool
+) -> str:
+    """Returns what was understood of a file: its columns, their separator, and the first row."""
+    numbers = ", ".join(map(str, layout.numbers))
+    header = f"no header, columns {numbers} (from 0)"
+    if layout.has_header:
+        header = f"a header, columns {listed([first_row[number] for number in layout.numbers])}"
+    quotes = ", fields in quotation marks" if is_quoted else ""
+    return f"{len(first_row)} columns separated by {delimiter!r}{quotes}; {header} are read"
+
+
+def _is_quoted(sample: Sequence[tuple[int, str]], delimiter: str) -> bool:
+    """Returns whether the fields of a TSV file are in quotation marks where they need them.
+
+    pandas and spreadsheets write such files. They parse as CSV, with as many fields in all rows,
+    and have a header in quotation marks, or marks that are doubled, or fields of several lines.
+    """
+    text = "".join(text for _, text in sample)
+    fields = _QUOTED_FIELD.findall(text)
+    if not fields:
+        return False
+    try:
+        rows = [
+            fields for fields in csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+        ]
+    except csv.Error:
+        return False
+    # The sample may end inside a row.
+    widths = set(map(len, filter(None, rows[:-1] or rows)))
+    needs_marks = any('""' in field[1:-1] or "\n" in field for field in fields)
+    return len(widths) == 1 and (needs_marks or text.startswith('"'))
+
+
+def read_rows(bad: BadRows, flag: str, file_format: str) -> Iterator[tuple[int, dict]]:
+    """Yields (line that it begins on, object) for every row of a file in an object format.
+
+    A JSON file has an object per line, or is a list of objects, or an object with such a list under
+    "data". A row that is no object yields {} and is added to `bad`.
+
+    Args:
+      bad: has the path of the file.
+      file_format: one of `OBJECT_FORMATS`.
+    """
+    if file_format == "jsonl":
+        yield from _json_rows(numbered_lines(bad.path, flag, bad.add), bad)
+        return
+    bad.unit = "row"
+    open_file = ARROW_FORMATS.load(file_format)
+    yield from enumerate(open_file(files.check_readable(bad.path, flag)).rows(), 1)
+
+
+def _split_rows(
+    lines: Iterable[tuple[int, str]], path: str, delimiter: str
+) -> Iterator[tuple[int, list[str]]]:
+    blank_lines: list[int] = []
+    width = 0
+    for line, text in lines:
+        # str.splitlines() would also cut at U+0085 or U+2028 inside a text.
+        text = text.rstrip("\r\n")
+        if not text:
+            blank_lines.append(line)
+            continue
+        fields = text.split(delimiter)
+        if width == 1:
+            # In a single column, a blank line before another row is an empty value.
+            for blank_line in blank_lines:
+                yield blank_line, [""]
+        # The first row decides whether the file has a single column.
+        width = width or len(fields)
+        blank_lines.clear()
+        yield line, fields
+
+
+def _csv_rows(
+    lines: Iterable[tuple[int, str]], path: str, delimiter: str
+) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(map(itemgetter(1), lines), delimiter=delimiter, strict=True)
+    # The limit is global to the process, so it is restored at the end.
+    limit = csv.field_size_limit(LONGEST_LINE)
+    line = 1
+    try:
+        for fields in reader:
+            if fields:
+                yield line, fields
+            # A quoted field may span lines: a row begins after the last line of the one before it.
+            line = reader.line_num + 1
+    except csv.Error as error:
+        hint = f"{error} (inside quotes, a quotation mark is written twice)"
+        if "unexpected end" in hint:
+            hint = (
+                "a quotation mark is not closed (inside quotes, a quotation mark is written twice)"
+            )
+        elif "new-line" in hint:
+            hint = "lines end with CR alone: save the file with LF or CRLF at their ends"
+        raise UserError(f"{path}:{line}: not CSV: {hint}") from None
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _json_rows(lines: Iterator[tuple[int, str]], bad: BadRows) -> Iterator[tuple[int, dict]]:
+    filled = ((line, text) for line, text in lines if text.strip())
+    start = list(itertools.islice(filled, 2))
+    if not start:
+        return
+    first_text = start[0][1].strip()
+    is_list = first_text.startswith("[")
+    # An object that ends on a later line than it begins, or the only one.
+    is_object = first_text.startswith("{") and (len(start) == 1 or not first_text.endswith("}"))
+    if is_list or is_object:
+        text = "".join(text for _, text in itertools.chain(start, filled))
+        # A single line keeps its number in errors.
+        value = json_files.parse(text, bad.path, start[0][0] if len(start) == 1 else None)
+        rows = _objects_in(value, bad.path)
+        if rows is not None:
+            bad.unit = "row"
+            for number, row in enumerate(rows, 1):
+                if not isinstance(row, dict):
+                    bad.add(number, f"a JSON object is expected, not {quoted(row)}")
+                    row = {}
+                yield number, row
+            return
+        yield start[0][0], value
+        return
+    for line, text in itertools.chain(start, filled):
+        value = {}
+        try:
+            value = json_object(text)
+        except UserError as error:
+            bad.add(line, str(error))
+        yield line, value
+
+
+def _objects_in(value: Any, path: str) -> list | None:
+    """Returns the rows in the JSON value of a file; None for an object that is the only row.
+
+    Raises:
+      UserError: the object holds several lists of rows, or columns.
+    """
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: a list of JSON objects is expected, not {quoted(value)}")
+    data = value.get("data")
+    if isinstance(data, list) and all(isinstance(row, dict) for row in data):
+        return data
+    # Splits of a data set are lists under their names; pandas writes columns as objects.
+    holds_columns = all(isinstance(part, dict) for part in value.values())
+    holds_lists = all(
+        isinstance(part, list) and part and isinstance(part[0], dict) for part in value.values()
+    )
+    if value and (holds_columns or holds_lists):
+        raise UserError(
+            f"{path} holds one object, with {listed(list(value))}: a list of rows, or one row per "
+            "line, is expected: save each part as a file of its own, or with pandas "
+            'to_json(…, orient="records", lines=True)'
+        )
+    return None
+
+
+def json_object(
+    text: str, path: str = "", line: int | None = None, allow_half_pairs: bool = False
+) -> dict:
+    """Returns the JSON object that a line holds.
+
+    Raises:
+      UserError: it holds none; names path and line if they are given.
+    """
+    value = json_files.parse(text, path, line, allow_half_pairs)
+    if isinstance(value, dict):
+        return value
+    message = f"one JSON object per line is expected, not {quoted(value)}"
+    if path:
+        message = f"{path}:{line}: {message}"
+    raise UserError(message)

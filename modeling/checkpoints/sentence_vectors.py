@@ -1,0 +1,387 @@
+"""Files of sentence-transformers beside an encoder, in Hugging Face's format: how the vectors of a
+text's tokens become one.
+
+- `modules.json`: Transformer, Pooling and sometimes Dense and Normalize, one after the other.
+- `1_Pooling/config.json`: the vectors that count.
+- `sentence_bert_config.json`: maximum number of tokens of a text.
+- `config_sentence_transformers.json`: similarity and prompts.
+
+Input: a directory, or the checkpoint in it. Output: `SentenceVectors`, which `write_vectors`
+writes.
+"""
+
+import dataclasses
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bert_common import files, json_files
+from bert_common.errors import UserError
+from data_gen.tokenization.settings import APPLIED, IRRELEVANT, TOKENIZER_CONFIG_FILE, check_keys
+from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, read_task
+from modeling.checkpoints.reader import CheckpointReader
+from modeling.config import POOLINGS
+
+# Activations of `Dense` modules, in PyTorch's words.
+DENSE_ACTIVATIONS = ("Tanh", "Identity", "ReLU")
+# Files of such a module.
+_DENSE_FILES = ("config.json", "model.safetensors")
+
+_MODULES_FILE = "modules.json"
+_POOLING_DIRECTORY = "1_Pooling"
+_LENGTH_FILE = "sentence_bert_config.json"
+_PROMPTS_FILE = "config_sentence_transformers.json"
+# Versions before 6 have a key for each pooling, and later ones still read these keys.
+_POOLING_KEY = "pooling_mode_"
+_POOLING_KEYS = {
+    "cls": "pooling_mode_cls_token",
+    "mean": "pooling_mode_mean_tokens",
+    "max": "pooling_mode_max_tokens",
+    "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens",
+}
+# Keys of the files of sentence-transformers, see `check_keys`: of the one beside `modules.json`, of
+# the encoder's, and of each module's.
+_PROMPTS_KEYS = {
+    **dict.fromkeys(
+        ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim", "activation_fn"),
+        APPLIED,
+    ),
+    # Modules decide, not the name of the class that wrote them.
+    **dict.fromkeys(("__version__", "model_type"), IRRELEVANT),
+}
+_LENGTH_KEYS = {
+    **dict.fromkeys(("max_seq_length", "do_lower_case"), APPLIED),
+    **dict.fromkeys(
+        (
+            "config_args",
+            "modality_config",
+            "model_args",
+            "module_output_name",
+            "processing_kwargs",
+            "tokenizer_args",
+            "transformer_task",
+            "unpad_inputs",
+        ),
+        IRRELEVANT,
+    ),
+}
+_MODULE_KEYS: dict[str, dict[str, object]] = {
+    "Pooling": {
+        "pooling_mode": APPLIED,
+        **dict.fromkeys(_POOLING_KEYS.values(), APPLIED),
+        # Refused by name where they are true.
+        "pooling_mode_weightedmean_tokens": APPLIED,
+        "pooling_mode_lasttoken": APPLIED,
+        "include_prompt": APPLIED,
+        **dict.fromkeys(("word_embedding_dimension", "embedding_dimension"), IRRELEVANT),
+    },
+    "Dense": {
+        "activation_function": APPLIED,
+        # The arrays say it.
+        **dict.fromkeys(("in_features", "out_features", "bias"), IRRELEVANT),
+        "module_input_name": (None, "sentence_embedding"),
+        "module_output_name": (None, "sentence_embedding"),
+    },
+}
+# The first versions called the encoder's module BERT.
+_ENCODERS = ("Transformer", "BERT")
+_FORMER_MODULES = "sentence_transformers.models."
+
+
+class DenseModule(NamedTuple):
+    """A dense layer after the pooling, such as LaBSE's: its directory, which has the weights, and
+    the activation, one of `DENSE_ACTIVATIONS`."""
+
+    directory: str
+    activation: str
+
+
+class DenseLayer(NamedTuple):
+    """A dense layer after the pooling: float32 kernel [D, E], bias [E], and its activation, one of
+    `DENSE_ACTIVATIONS`."""
+
+    kernel: np.ndarray
+    bias: np.ndarray
+    activation: str
+
+
+@dataclasses.dataclass(frozen=True)
+class SentenceVectors:
+    """Settings that make one vector of the vectors of a text's tokens.
+
+    Attributes:
+      pooling: one of `POOLINGS`; of a directory with further modules their names, too, e.g. "mean,
+        Dense".
+      normalize: whether vectors are scaled to length 1.
+      max_seq_length: maximum number of tokens of a text; None for as many as there are positions.
+      prompts: name → text that is put before texts of a kind, such as "query".
+      default_prompt_name: the prompt of all other texts.
+      similarity: how vectors are compared, "cosine" or "dot"; for others the library's word.
+      truncate_dim: number of the first components that are kept; None for all.
+      dense: layers after the pooling, in their order.
+    """
+
+    pooling: str = "mean"
+    normalize: bool = False
+    max_seq_length: int | None = None
+    prompts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    default_prompt_name: str | None = None
+    similarity: str = "cosine"
+    truncate_dim: int | None = None
+    dense: tuple[DenseModule, ...] = ()
+
+    def prompt(self, *names: str) -> str:
+        """Returns the first of these prompts that exists, else that of all texts; "" for none."""
+        for name in (*names, self.default_prompt_name):
+            if name is not None and name in self.prompts:
+                return self.prompts[name]
+        return ""
+
+
+def encoder_directory(directory: str) -> str:
+    """Returns the directory of the encoder's files: a lower one in old directories of
+    sentence-transformers, `directory` itself in all others."""
+    modules = _modules(directory)
+    if not modules:
+        return directory
+    return os.path.join(directory, modules[0][1]).rstrip("/")
+
+
+def _sentence_roots(directory: str) -> list[str]:
+    """Returns the directories where the `modules.json` of an encoder's directory may be."""
+    roots = [directory]
+    # A `modules.json` above any other directory has nothing to do with it.
+    if os.path.basename(directory).startswith("0_"):
+        roots.append(os.path.dirname(directory))
+    return roots
+
+
+def unknown_sentence_keys(directory: str) -> list[str]:
+    """Returns a line for each file of sentence-transformers with keys that are unknown here."""
+    directory = directory.rstrip("/")
+    notes = []
+    for root in _sentence_roots(directory):
+        modules = _modules(root)
+        if not modules:
+            continue
+        tables: list[tuple[str, Mapping[str, object]]] = [
+            (os.path.join(root, _PROMPTS_FILE), _PROMPTS_KEYS),
+            (os.path.join(directory, _LENGTH_FILE), _LENGTH_KEYS),
+        ]
+        for name, path in modules[1:]:
+            if name in _MODULE_KEYS:
+                tables.append((os.path.join(root, path, "config.json"), _MODULE_KEYS[name]))
+        for path, rules in tables:
+            note = check_keys(json_files.read_object(path), rules, path, "a sentence encoder")
+            if note:
+                notes.append(note)
+    return notes
+
+
+def vectors_of(checkpoint: CheckpointReader | None) -> SentenceVectors | None:
+    """Returns the pooling of a text's tokens: by the files of sentence-transformers in the
+    directory of the weights or the one above, else as the model was trained here; None if neither
+    exists."""
+    if checkpoint is None or checkpoint.directory is None:
+        return None
+    directory = checkpoint.directory.rstrip("/")
+    for root in _sentence_roots(directory):
+        modules = _modules(root)
+        if modules and encoder_directory(root) == directory:
+            vectors = _sentence_vectors(root, directory, modules)
+            if vectors is not None:
+                return vectors
+    # Our own runs have no file of sentence-transformers.
+    task = read_task(checkpoint) or {}
+    if task.get("kind") != SENTENCE_EMBEDDING:
+        return None
+    return SentenceVectors(
+        pooling=task.get("pooling", "mean"),
+        normalize=task.get("normalize", True),
+        max_seq_length=task.get("max_seq_length"),
+    )
+
+
+def _sentence_vectors(
+    root: str, directory: str, modules: list[tuple[str, str]]
+) -> SentenceVectors | None:
+    """Returns the settings of a directory of sentence-transformers, whose encoder is in
+    `directory`; None without a pooling."""
+    poolings = []
+    unsupported = []
+    dense: list[DenseModule] = []
+    normalize = False
+    for name, path in modules[1:]:
+        if name == "Pooling":
+            poolings.append(_pooling(os.path.join(root, path)))
+        elif name == "Normalize":
+            normalize = True
+        elif name == "Dense" and poolings and not normalize:
+            dense.append(_dense_module(os.path.join(root, path)))
+        else:
+            unsupported.append(name)
+    if not poolings:
+        return None
+    settings = json_files.read_object(
+        os.path.join(root, _PROMPTS_FILE),
+        {
+            "prompts": dict[str, str] | None,
+            "default_prompt_name": str | None,
+            "similarity_fn_name": str | None,
+            "truncate_dim": int | None,
+        },
+    )
+    # Early versions wrote the name of the function.
+    similarity = (settings.get("similarity_fn_name") or "cosine").removesuffix("_score")
+    lengths = json_files.read_object(os.path.join(directory, _LENGTH_FILE))
+    tokenizer = json_files.read_object(os.path.join(directory, TOKENIZER_CONFIG_FILE))
+    length = lengths.get("max_seq_length") or tokenizer.get("model_max_length")
+    # Tokenizers without a limit have a float here, 1e30.
+    if type(length) is not int or length < 1:
+        length = None
+    return SentenceVectors(
+        pooling=", ".join(poolings + unsupported),
+        normalize=normalize,
+        max_seq_length=length,
+        prompts=settings.get("prompts") or {},
+        default_prompt_name=settings.get("default_prompt_name"),
+        similarity="cosine" if similarity == "cos_sim" else similarity,
+        truncate_dim=settings.get("truncate_dim"),
+        dense=tuple(dense),
+    )
+
+
+def _dense_module(directory: str) -> DenseModule:
+    """Returns the dense layer in a module's directory; refuses other activations."""
+    path = os.path.join(directory, "config.json")
+    values = json_files.read_object(path, {"activation_function": str})
+    if "activation_function" not in values:
+        raise UserError(f"{path} names no activation_function: the Dense module is incomplete")
+    activation = values["activation_function"].rpartition(".")[2]
+    if activation not in DENSE_ACTIVATIONS:
+        raise UserError(
+            f"{path}: the activation {activation} of a Dense module is not known here: only "
+            f"{', '.join(DENSE_ACTIVATIONS)} are"
+        )
+    return DenseModule(directory, activation)
+
+
+def write_vectors(
+    directory: str, vectors: SentenceVectors, hidden_size: int, positions: int
+) -> None:
+    """Adds the files that make a directory of sentence-transformers of one with an encoder of these
+    sizes."""
+    modules = [("Transformer", ""), ("Pooling", _POOLING_DIRECTORY)]
+    for number, module in enumerate(vectors.dense, start=2):
+        dense_directory = f"{number}_Dense"
+        modules.append(("Dense", dense_directory))
+        target = os.path.join(directory, dense_directory)
+        files.make_directories(target)
+        for file_name in _DENSE_FILES:
+            files.copy(os.path.join(module.directory, file_name), os.path.join(target, file_name))
+    if vectors.normalize:
+        modules.append(("Normalize", f"{len(modules)}_Normalize"))
+    rows = []
+    for number, (name, module_path) in enumerate(modules):
+        full_name = _FORMER_MODULES + name
+        rows.append({"idx": number, "name": str(number), "path": module_path, "type": full_name})
+    pooling: dict[str, object] = {"word_embedding_dimension": hidden_size}
+    for name, key in _POOLING_KEYS.items():
+        pooling[key] = name == vectors.pooling
+    contents: dict[str, Any] = {
+        _MODULES_FILE: rows,
+        os.path.join(_POOLING_DIRECTORY, "config.json"): pooling,
+        _LENGTH_FILE: {
+            "max_seq_length": vectors.max_seq_length or positions,
+            "do_lower_case": False,
+        },
+        _PROMPTS_FILE: {
+            "prompts": vectors.prompts,
+            "default_prompt_name": vectors.default_prompt_name,
+            "similarity_fn_name": vectors.similarity,
+        },
+    }
+    if vectors.truncate_dim:
+        contents[_PROMPTS_FILE] = {
+            **contents[_PROMPTS_FILE],
+            "truncate_dim": vectors.truncate_dim,
+        }
+    # The library itself writes no directory for Normalize, a module without files.
+    files.make_directories(os.path.join(directory, _POOLING_DIRECTORY))
+    for name, content in contents.items():
+        json_files.write(os.path.join(directory, name), content)
+
+
+def supported_vectors(
+    vectors: SentenceVectors | None, pooling: str | None = None
+) -> SentenceVectors:
+    """Returns the vectors that a directory describes, by default the mean over all tokens, with the
+    pooling that the user gives.
+
+    Raises:
+      UserError: the directory has a pooling or a module that this project does not have, and the
+        user gives no pooling.
+    """
+    # Mean pooling is the usual choice for models that were not trained for vectors.
+    vectors = vectors or SentenceVectors()
+    if pooling:
+        vectors = dataclasses.replace(vectors, pooling=pooling)
+    if vectors.pooling not in POOLINGS:
+        raise UserError(
+            f"{_MODULES_FILE} of the checkpoint makes vectors by {vectors.pooling!r}, which is not "
+            f"known here: only {', '.join(POOLINGS)}, with or without Normalize, can be taken over "
+            "(or chosen: --pooling)"
+        )
+    return vectors
+
+
+def _modules(directory: str) -> list[tuple[str, str]]:
+    """Returns (class, path) of the modules of a directory; empty without `modules.json`."""
+    path = os.path.join(directory, _MODULES_FILE)
+    # On ram:// a path below a file exists, so the directory is looked at first.
+    if not files.is_directory(directory) or not files.exists(path):
+        return []
+    rows = json_files.read(path)
+    if not isinstance(rows, list) or not rows:
+        raise UserError(f"{path}: a list of modules is expected")
+    modules = []
+    # Classes were renamed between versions: only the last part of the name stayed.
+    for row in rows:
+        json_files.check_object(row, {"type": str, "path": str}, path)
+        # A stranger must not choose which files are read.
+        parts = re.split(r"[/\\]", row["path"])
+        if os.path.isabs(row["path"]) or files.is_remote(row["path"]) or ".." in parts:
+            raise UserError(
+                f"{path}: {row['path']!r} leads out of the directory of the model: the folders of "
+                "modules must be in it"
+            )
+        modules.append((row["type"].rpartition(".")[2], row["path"]))
+    if modules[0][0] not in _ENCODERS:
+        raise UserError(
+            f"{path}: the first module is {modules[0][0]}, a {_ENCODERS[0]} is expected: others "
+            "are not read"
+        )
+    return modules
+
+
+def _pooling(directory: str) -> str:
+    """Returns the pooling in a module's directory, as one of `POOLINGS` or, for others, in the
+    library's words."""
+    path = os.path.join(directory, "config.json")
+    values = json_files.read_object(path, {"pooling_mode": str | list | None})
+    pooling = values.get("pooling_mode")
+    if not pooling:
+        names = {key: name for name, key in _POOLING_KEYS.items()}
+        pooling = []
+        # In the order of the table first, so that messages do not depend on that of the file.
+        for key in dict.fromkeys((*names, *values)):
+            if key.startswith(_POOLING_KEY) and values.get(key) is True:
+                pooling.append(names.get(key, key))
+    if not isinstance(pooling, str):
+        pooling = " and ".join(map(str, pooling)) or "mean"
+    if values.get("include_prompt") is False:
+        pooling += " without the prompt"
+    return pooling
