@@ -1,12 +1,14 @@
-"""Learning-rate schedules of every training, and AdamW and LAMB for Keras' `fit`.
+"""Update rules of AdamW and LAMB, their optimizers for Keras' `fit`, and learning-rate schedules.
 
-Our own training loop has its optimizers in `bert_tf/training/optimizer.py`; the original's AdamW
-has no bias correction (paper, section A.2).
+`bert_tf/training/optimizer.py` applies the same rules in our own training loop. AdamW is that of
+section A.2 of the paper and of `optimization.py` of the original code; LAMB is that of You et al.
+2020 (arXiv 1904.00962) as MLPerf's BERT has it.
 """
 
 import math
 import re
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -17,10 +19,133 @@ from modeling.saving import register
 
 # Names of variables: biases, and gamma and beta of every LayerNorm.
 NOT_DECAYED = ("bias", "gamma", "beta")
+# Decay of the mean of the gradients, and of their squares.
+BETAS = (0.9, 0.999)
+# Added to the root of the mean of the squares.
+EPSILON = 1e-6
+
+
+class UpdateFactors(NamedTuple):
+    """Factors of an update, floating-point [] each.
+
+    Attributes:
+      rate: the learning rate.
+      m_factor, v_factor: of the moments; see `bias_corrections`, or 1.
+    """
+
+    rate: Any
+    m_factor: Any
+    v_factor: Any
+
+
+def bias_corrections(step: Any, betas: tuple[float, float]) -> list:
+    """Returns 1 / (1 - beta^step) for each beta.
+
+    Args:
+      step: updates, this one included, floating-point [].
+    """
+    # In float32 the difference of 1 and 0.999 has four exact digits only; expm1 has them all.
+    return [-1.0 / ops.expm1(step * math.log(beta)) for beta in betas]
+
+
+def adamw_update(
+    weight: Any,
+    m: Any,
+    v: Any,
+    gradient: Any,
+    factors: UpdateFactors,
+    decay_rate: float | None,
+    betas: tuple[float, float] = BETAS,
+    epsilon: float = EPSILON,
+) -> tuple:
+    """Returns weight and moments after an update of Adam with decoupled weight decay.
+
+      m = beta_1 m + (1 - beta_1) g
+      v = beta_2 v + (1 - beta_2) g^2
+      w = w - rate (m / (sqrt(v) + epsilon) + decay w)
+
+    Args:
+      weight, m, v, gradient: dense, of one shape.
+      decay_rate: None for a weight that is excluded from the decay.
+    """
+    change, m, v = _adam_change(m, v, gradient, factors, betas, epsilon)
+    # Decoupled: the decay is not part of the moments, unlike L2 regularization.
+    if decay_rate:
+        change += decay_rate * weight
+    return weight - factors.rate * change, m, v
+
+
+def lamb_update(
+    weight: Any,
+    m: Any,
+    v: Any,
+    gradient: Any,
+    factors: UpdateFactors,
+    decay_rate: float | None,
+    betas: tuple[float, float] = BETAS,
+    epsilon: float = EPSILON,
+) -> tuple:
+    """Returns weight and moments after an update of LAMB, which is as long as the weight.
+
+      u = m / (sqrt(v) + epsilon) + decay w
+      w = w - rate |w| / |u| u
+
+    The quotient of the norms, the trust ratio, is 1 where one of them is 0, and for weights that
+    are excluded, as in MLPerf's `lamb_optimizer_v1.py`. The arguments are those of `adamw_update`.
+    """
+    change, m, v = _adam_change(m, v, gradient, factors, betas, epsilon)
+    rate = factors.rate
+    if decay_rate is not None:
+        change += decay_rate * weight
+        weight_norm = ops.sqrt(ops.sum(ops.square(weight)))
+        change_norm = ops.sqrt(ops.sum(ops.square(change)))
+        # A weight that begins at 0 could never leave it with a ratio of 0.
+        has_ratio = ops.logical_and(weight_norm > 0.0, change_norm > 0.0)
+        # The division must be safe on the branch that is not taken, too.
+        divisor = ops.where(has_ratio, change_norm, 1.0)
+        rate *= ops.where(has_ratio, weight_norm / divisor, 1.0)
+    return weight - rate * change, m, v
+
+
+def _adam_change(
+    m: Any,
+    v: Any,
+    gradient: Any,
+    factors: UpdateFactors,
+    betas: tuple[float, float],
+    epsilon: float,
+) -> tuple:
+    """Returns Adam's change of a weight, without the rate, and the new moments, uncorrected."""
+    m = betas[0] * m + (1.0 - betas[0]) * gradient
+    v = betas[1] * v + (1.0 - betas[1]) * ops.square(gradient)
+    return m * factors.m_factor / (ops.sqrt(v * factors.v_factor) + epsilon), m, v
+
+
+class _AppliedRule(keras.optimizers.Optimizer):
+    """Base of Keras' optimizers with the moments of Adam, whose updates follow a rule above."""
+
+    def _apply_rule(self, rule: Any, gradient: Any, variable: Any, factors: Any, decay_rate: Any):
+        index = self._get_variable_index(variable)
+        stored = (variable, self._momentums[index], self._velocities[index])
+        updated = rule(
+            *(ops.convert_to_tensor(value) for value in stored),
+            # The gradient of an embedding table consists of rows.
+            ops.convert_to_tensor(gradient, dtype=variable.dtype),
+            factors,
+            decay_rate,
+            (self.beta_1, self.beta_2),
+            self.epsilon,
+        )
+        for target, value in zip(stored, updated, strict=True):
+            self.assign(target, value)
+
+    def _bias_corrections(self, dtype: str) -> list:
+        step = ops.cast(self.iterations + 1, dtype)
+        return bias_corrections(step, (self.beta_1, self.beta_2))
 
 
 @register
-class BertAdamW(keras.optimizers.AdamW):
+class BertAdamW(_AppliedRule, keras.optimizers.AdamW):
     """Keras' AdamW with the constants of the original; biases and LayerNorm are not decayed.
 
     The exclusion is part of the configuration. Unlike the original's optimizer, Keras' corrects the
@@ -67,12 +192,23 @@ class BertAdamW(keras.optimizers.AdamW):
         self.not_decayed = tuple(exclude_from_weight_decay)
         self.exclude_from_weight_decay(var_names=list(self.not_decayed))
 
+    def update_step(self, gradient, variable, learning_rate):
+        if self.amsgrad:
+            super().update_step(gradient, variable, learning_rate)
+            return
+        m_factor, v_factor = self._bias_corrections(variable.dtype)
+        # Keras adds epsilon to the root that is not corrected.
+        m_factor /= ops.sqrt(v_factor)
+        factors = UpdateFactors(ops.cast(learning_rate, variable.dtype), m_factor, 1.0)
+        # Keras decays the weights before the update.
+        self._apply_rule(adamw_update, gradient, variable, factors, None)
+
     def get_config(self) -> dict:
         return {**super().get_config(), "exclude_from_weight_decay": list(self.not_decayed)}
 
 
 @register
-class BertLamb(keras.optimizers.Lamb):
+class BertLamb(_AppliedRule, keras.optimizers.Lamb):
     """LAMB as MLPerf's BERT has it (arXiv 1904.00962), for large batches.
 
     `keras.optimizers.Lamb` differs: it scales the updates of biases and LayerNorm by their trust
@@ -114,28 +250,12 @@ class BertLamb(keras.optimizers.Lamb):
         self.not_decayed = tuple(exclude_from_weight_decay)
 
     def update_step(self, gradient, variable, learning_rate):
-        dtype = variable.dtype
-        gradient = ops.cast(gradient, dtype)
-        step = ops.cast(self.iterations + 1, dtype)
-        index = self._get_variable_index(variable)
-        m = self._momentums[index]
-        v = self._velocities[index]
-        self.assign_add(m, (gradient - m) * (1 - self.beta_1))
-        self.assign_add(v, (ops.square(gradient) - v) * (1 - self.beta_2))
-        # In float32 the difference of 1 and 0.999 has four exact digits only; expm1 has them all.
-        m_scale = -1.0 / ops.expm1(step * math.log(self.beta_1))
-        v_scale = -1.0 / ops.expm1(step * math.log(self.beta_2))
-        update = m * m_scale / (ops.sqrt(v * v_scale) + self.epsilon)
-        rate = ops.cast(learning_rate, dtype)
-        if not any(re.search(pattern, variable.name) for pattern in self.not_decayed):
-            update += self.decay_rate * variable
-            weight_norm = ops.norm(ops.reshape(variable, [-1]))
-            update_norm = ops.norm(ops.reshape(update, [-1]))
-            has_ratio = ops.logical_and(weight_norm > 0, update_norm > 0)
-            # The division must be safe on the branch that is not taken, too.
-            divisor = ops.where(has_ratio, update_norm, 1.0)
-            rate *= ops.where(has_ratio, weight_norm / divisor, 1.0)
-        self.assign_sub(variable, rate * update)
+        decay_rate = self.decay_rate
+        if any(re.search(pattern, variable.name) for pattern in self.not_decayed):
+            decay_rate = None
+        rate = ops.cast(learning_rate, variable.dtype)
+        factors = UpdateFactors(rate, *self._bias_corrections(variable.dtype))
+        self._apply_rule(lamb_update, gradient, variable, factors, decay_rate)
 
     def get_config(self) -> dict:
         return {
