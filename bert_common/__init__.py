@@ -5,6 +5,7 @@
     errors.py        `UserError`; the extras that bring optional packages
     plugins.py       modules that are imported when somebody asks for them by name
     files.py         files on any file system, gzipped or not; a file is written whole or not at all
+    text_lines.py    numbered and decoded lines of text files
     outputs.py       whether a path may be written: names of checkpoints, runs and indexes
     remote_files.py  what `files.py` needs of TensorFlow
     json_files.py    JSON files and their fields
