@@ -69,9 +69,13 @@ def check_tensorflow() -> None:
         numbers = tuple(int(part) for part in installed.split(".")[: len(first)])
         if not first <= numbers < end:
             raise WrongEnvironment(
-                f"{package} {installed} is installed: {'.'.join(map(str, first))} or newer, below "
-                f"{'.'.join(map(str, end))}, is needed: {_HINT}"
+                f"{package} {installed} is installed: {_dotted(first)} or newer, below "
+                f"{_dotted(end)}, is needed: {_HINT}"
             )
+
+
+def _dotted(numbers: tuple[int, ...]) -> str:
+    return ".".join(str(number) for number in numbers)
 
 
 def version(package: str) -> "str | None":

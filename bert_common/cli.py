@@ -31,7 +31,14 @@ from absl import app, flags, logging
 
 from bert_common import check_tensorflow, files, gpus, json_files
 from bert_common.errors import UserError, as_user_error, did_you_mean
-from bert_common.options import FILES, Option, Options, declared_options, from_texts
+from bert_common.options import (
+    FILES,
+    Option,
+    Options,
+    declared_options,
+    docstring_of,
+    from_texts,
+)
 
 _WIDTH = 100
 # A script with this many options shows only the common ones in its short help.
@@ -144,10 +151,11 @@ def help_text(
     script = sys.modules["__main__"]
     # An installed command has another name than the script in its docstring.
     translate = getattr(script, "translate_help", str)
-    lines = [translate((script.__doc__ or "").strip())]
+    lines = [translate(docstring_of(script))]
     listed = options.options_in_help(flag_values)
-    visible = list(listed)
-    if not all_options and len(listed) >= _MANY_OPTIONS:
+    if all_options or len(listed) < _MANY_OPTIONS:
+        visible = list(listed)
+    else:
         visible = [option for option in listed if option.common or option.required]
     group = None
     for option in visible:
@@ -175,9 +183,10 @@ def _help_lines(option: Option) -> list[str]:
         name += f"=<{choices}>"
     elif choices:
         details.append(f"one of {', '.join(option.choices)}")
-    default = option.default_text
-    if default is None:
+    if option.default_text is None:
         default = option.text_of_default()
+    else:
+        default = option.default_text
     if default:
         details.append(f"default: {default}")
     if option.range_text():
@@ -252,7 +261,7 @@ def _define_all(options: type[Options], values: flags.FlagValues) -> None:
         for alias in option.aliases:
             flags.DEFINE_alias(alias, option.name, values)
     flags.DEFINE_multi_string(
-        _CONFIG, None, "YAML or JSON files with the values of flags.", flag_values=values
+        _CONFIG, [], "YAML or JSON files with the values of flags.", flag_values=values
     )
     flags.DEFINE_boolean("debug", False, "Shows the traceback of an error.", flag_values=values)
 
@@ -314,7 +323,7 @@ def _checked(
 
 def _note_files_of_flags(values: flags.FlagValues, arguments: Sequence[str]) -> None:
     """Registers the files of --config and --flagfile as inputs."""
-    for path in values[_CONFIG].value or ():
+    for path in values[_CONFIG].value:
         # A run adds its next start to its own record, which no other output may replace anyway.
         if os.path.basename(path) != _RUN_FLAGS:
             files.note_input(path, _CONFIG)
@@ -332,10 +341,13 @@ def _flag_files(words: Sequence[str]) -> Iterator[str]:
         match = re.fullmatch(rf"--?{_FLAG_FILE}(?:=(.*))?", word)
         if match is None:
             continue
-        name = match[1]
-        if name is None and waiting:
+        if match[1] is not None:
+            name = match[1]
+        elif waiting:
             name = waiting.pop(0)
-        path = os.path.expanduser((name or "").strip())
+        else:
+            return
+        path = os.path.expanduser(name.strip())
         # absl has read it already, and its errors are known.
         with contextlib.suppress(OSError, UnicodeDecodeError), files.open_file(path) as file:
             waiting += file
@@ -357,18 +369,18 @@ def _apply_config_files(
     """
     on_command_line = {name for name in names if values[name].present}
     positions = {}
-    for path in values[_CONFIG].value or ():
+    for path in values[_CONFIG].value:
         for name, setting in _read_settings(path, options).items():
-            flag = values[name]
             if name in on_command_line:
                 # Check the value without setting it.
-                flag = copy.deepcopy(flag)
+                flag = copy.deepcopy(values[name])
+            else:
+                flag = values[name]
+                positions[name] = setting.position
             try:
                 flag.parse(setting.text)
             except flags.Error as error:
                 raise UserError(f"{setting.position}: {error}") from None
-            if name not in on_command_line:
-                positions[name] = setting.position
     return positions
 
 
@@ -418,9 +430,9 @@ def _fast_imports() -> Iterator[None]:
 def status_of(work: Callable[[], int | None]) -> int:
     """Runs some work and returns its exit status, when its output has been written."""
     try:
-        status = work() or 0
+        status = work()
         sys.stdout.flush()
-        return status
+        return 0 if status is None else status
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -499,9 +511,10 @@ def _changed_settings(
     settings: Mapping[str, _Setting], given_node: Any, by_name: Mapping[str, Option]
 ) -> dict[str, _Setting]:
     """Returns the settings of a `flags.json` that were given or differ from the defaults."""
-    given_names = set()
     if given_node is not None and given_node.id == "sequence":
         given_names = {str(name.value) for name in given_node.value}
+    else:
+        given_names = set()
     changed = {}
     for name, setting in settings.items():
         if name in given_names or setting.text != by_name[name].text_of_default():
@@ -543,7 +556,7 @@ def _compose(path: str) -> Any:
         position = f"{path}:{mark.line + 1}" if mark else path
         # A reader's error, of characters that YAML does not allow, has a reason only.
         reason = getattr(error, "reason", "characters that it can't hold")
-        problem = getattr(error, "problem", None) or reason
+        problem = getattr(error, "problem", reason)
         raise UserError(f"{position}: not YAML: {problem}") from None
     if mapping is None or mapping.id != "mapping":
         raise UserError(
@@ -569,7 +582,5 @@ def _text(option: Option, node: Any, position: str) -> str:
             raise UserError(f"{position}: --{option.name}: a value of a list can't contain a comma")
         # JSON writes a character beyond the basic plane as two escapes, which belong together.
         word = item.value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-        if takes_truth:
-            word = _TRUTH.get(word.lower(), word)
-        words.append(word)
+        words.append(_TRUTH.get(word.lower(), word) if takes_truth else word)
     return ",".join(words)

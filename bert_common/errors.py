@@ -70,9 +70,7 @@ class UserError(Exception):
         message = visible(message.replace("\n", " "))
         # Secrets go before anything is cut: half of a password is still a part of it.
         message = _LONG_WORD.sub(r"\1…\2", without_passwords(message))
-        if len(message) > _LONGEST_MESSAGE:
-            message = f"{message[:_LONGEST_MESSAGE]}…"
-        super().__init__(message)
+        super().__init__(shortened(message, _LONGEST_MESSAGE))
 
 
 def without_passwords(text: str) -> str:
@@ -90,10 +88,21 @@ def without_secrets(value: Any) -> Any:
     if isinstance(value, str):
         return without_passwords(value)
     if isinstance(value, (list, tuple)):
-        return type(value)(map(without_secrets, value))
+        return type(value)(without_secrets(item) for item in value)
     if isinstance(value, dict):
         return {key: without_secrets(item) for key, item in value.items()}
     return value
+
+
+def shortened(text: str, length: int) -> str:
+    """Returns a text; only its first `length` characters and an ellipsis if it has more."""
+    return text if len(text) <= length else f"{text[:length]}…"
+
+
+def listed(names: Iterable[object]) -> str:
+    """Returns names for a message, separated by commas; "none" if there are none."""
+    text = ", ".join(str(name) for name in names)
+    return text if text else "none"
 
 
 def visible(text: str, unescaped: str = "") -> str:
@@ -118,11 +127,19 @@ def in_one_line(error: object, longest: int = 300, most_lines: int | None = None
       longest: maximum number of characters.
       most_lines: maximum number of lines of the library's message; None for all.
     """
-    message = str(getattr(error, "message", None) or error)
-    lines = [line for line in message.split("\n") if line.strip() and not _POSITIONS.match(line)]
+    lines = []
+    for line in message_of(error).split("\n"):
+        if line.strip() and not _POSITIONS.match(line):
+            lines.append(line)
     # The line breaks are kept until here because a pattern removes the rest of a line.
     text = _INSIDES.sub("", "\n".join(lines[:most_lines]))
     return without_passwords(" ".join(_UNFINISHED.sub(r"\g<name>", text).split()))[:longest]
+
+
+def message_of(error: object) -> str:
+    """Returns the message of an exception; TensorFlow's have it in an attribute."""
+    message = getattr(error, "message", None)
+    return str(message) if message else str(error)
 
 
 def needs_package(feature: str, module: str | None) -> UserError | None:
@@ -135,7 +152,7 @@ def needs_package(feature: str, module: str | None) -> UserError | None:
     Returns:
       None for modules that belong to no optional package.
     """
-    name = (module or "").partition(".")[0]
+    name = "" if module is None else module.partition(".")[0]
     if name not in _OPTIONAL:
         return None
     package, extra = _OPTIONAL[name]
@@ -163,9 +180,8 @@ def as_user_error(error: Exception) -> UserError | None:
             return missing
     # Libraries raise OSError with a text alone, which has no `strerror`.
     if isinstance(error, OSError) and error.strerror:
-        text = error.strerror
-        if error.filename:
-            text = f"{in_one_line(error.filename)}: {text}"
+        where = f"{in_one_line(error.filename)}: " if error.filename else ""
+        text = f"{where}{error.strerror}"
     else:
         text = "memory ran out" if isinstance(error, MemoryError) else type(error).__name__
         details = in_one_line(error, most_lines=1)

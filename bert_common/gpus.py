@@ -174,7 +174,8 @@ def cache_key(driver: Driver, xla_flags: str) -> str:
 
     TensorFlow's own key has the program with its shapes and the kind of device only.
     """
-    names = "+".join(sorted({name for name, _ in driver.gpus})) or "GPU"
+    gpus = sorted({name for name, _ in driver.gpus})
+    names = "+".join(gpus) if gpus else "GPU"
     options = hashlib.sha256(" ".join(sorted(xla_flags.split())).encode()).hexdigest()[:8]
     readable = (
         f"tensorflow-{version('tensorflow') or 'other'}_{names}_{driver.version or 'unknown'}"

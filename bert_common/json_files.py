@@ -62,22 +62,23 @@ def parse(
     try:
         value = json.loads(text)
         if not allow_half_pairs and _HALF_PAIR.search(text):
-            where = path
-            if path and line is not None:
-                where = f"{path}:{line}"
-            check_text(value, where and f"{where}: ")
+            check_text(value, _position(path, line))
         return value
     except json.JSONDecodeError as error:
-        line = line or error.lineno
-        problem = f"not JSON: {error.msg} at column {error.colno}"
+        if line is None:
+            line = error.lineno
+        problem = f"{error.msg} at column {error.colno}"
     except (ValueError, RecursionError) as error:
         # Numbers with too many digits, values that are nested too deeply.
-        problem = f"not JSON: {in_one_line(error)}"
-    if path and line is not None:
-        problem = f"{path}:{line}: {problem}"
-    elif path:
-        problem = f"{path}: {problem}"
-    raise UserError(problem)
+        problem = in_one_line(error)
+    raise UserError(f"{_position(path, line)}not JSON: {problem}")
+
+
+def _position(path: str, line: int | None) -> str:
+    """Returns the beginning of a message, e.g. "a.json:3: "; "" without a path."""
+    if not path:
+        return ""
+    return f"{path}: " if line is None else f"{path}:{line}: "
 
 
 def check_text(value: object, where: str = "") -> None:
@@ -168,9 +169,10 @@ def check_object(
         if type(field) is kind and kind is not int:
             continue
         if not _is_of_type(field, _container_of(kind)):
-            problem = f"there is no {parent + key!r}"
             if key in value:
                 problem = f"{parent + key!r} is {json.dumps(field)[:60]}"
+            else:
+                problem = f"there is no {parent + key!r}"
             raise UserError(
                 f"{where}: {problem}, {_name(_container_of(kind))} is expected: {remedy}"
             )
@@ -199,7 +201,7 @@ def _is_of_type(value: Any, kind: Any) -> bool:
     if kind is float and type(value) is float:
         return True
     if kind is int or kind is float:
-        # numpy has no larger integers than those of 64 bits.
+        # The integers of numpy have 64 bits at most.
         return type(value) is int and -(2**63) <= value < 2**63
     if type(kind) is type:
         return type(value) is kind

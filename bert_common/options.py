@@ -180,11 +180,9 @@ class Option:
         """Returns the default as written on a command line; "" without one."""
         if self.default is None:
             return ""
-        if isinstance(self.default, tuple):
-            return ",".join(map(str, self.default))
         if self.kind is bool:
             return str(self.default).lower()
-        return str(self.default)
+        return str(as_flag(self.default))
 
 
 def option(default: object, help: str, **properties: typing.Any) -> typing.Any:
@@ -236,13 +234,13 @@ class Options:
             value = getattr(self, declared.name)
             if declared.path not in (FILE, FILES) or not value or value == "-":
                 continue
-            patterns = [value]
-            if declared.path == FILES:
-                patterns = value.split(",")
-            for pattern in map(str.strip, patterns):
-                paths = [pattern]
+            patterns = value.split(",") if declared.path == FILES else [value]
+            for pattern in patterns:
+                pattern = pattern.strip()
                 # Remote patterns are expanded when they are read: it takes TensorFlow.
-                if not files.is_remote(pattern) and not files.exists(pattern):
+                if files.is_remote(pattern) or files.exists(pattern):
+                    paths = [pattern]
+                else:
                     paths = files.glob_files(pattern)
                 for path in paths:
                     files.note_input(path, declared.name)
@@ -335,7 +333,7 @@ def _declared_options(cls: type[Options]) -> tuple[Option, ...]:
             name=field.name,
             kind=kind,
             is_list=is_list,
-            group=(owner.__doc__ or "").strip().split("\n")[0],
+            group=docstring_of(owner).split("\n")[0],
         )
         declared.append(completed)
     return tuple(sorted(declared, key=lambda option: positions[option.name]))
@@ -355,9 +353,10 @@ def _value_type(hint: typing.Any) -> tuple[type, bool]:
     Raises:
       TypeError: no type that an option can have.
     """
-    kind = hint
-    if isinstance(kind, types.UnionType):
-        kind = next(part for part in typing.get_args(kind) if part is not types.NoneType)
+    if isinstance(hint, types.UnionType):
+        kind = next(part for part in typing.get_args(hint) if part is not types.NoneType)
+    else:
+        kind = hint
     is_list = typing.get_origin(kind) is tuple
     if is_list:
         kind = typing.get_args(kind)[0]
@@ -367,7 +366,7 @@ def _value_type(hint: typing.Any) -> tuple[type, bool]:
     return kind, is_list
 
 
-# The options of a class and its bases, those of the class itself first, in the order of their
+# The options of a class and its bases, first the options of the class itself, in the order of their
 # declaration. Cached, because `typing.get_type_hints` is slow.
 declared_options: Callable[[type[Options]], tuple[Option, ...]] = functools.cache(_declared_options)  # type: ignore[assignment]
 
@@ -377,7 +376,7 @@ def check_there(name: str, kind: bool | str, path: str) -> None:
 
     Paths on remote file systems pass: only TensorFlow reaches them, which is not imported here.
     """
-    if any(map(files.is_remote, path.split(","))):
+    if any(files.is_remote(part) for part in path.split(",")):
         return
     if kind == FILES:
         files.expand_patterns(path, name)
@@ -404,13 +403,25 @@ def unknown_choice(
     return UserError(f"--{name}={value} is unknown: use one of {listed}")
 
 
+def docstring_of(owner: object) -> str:
+    """Returns a docstring without white space around it; "" if Python has left it out (-OO)."""
+    return "" if owner.__doc__ is None else owner.__doc__.strip()
+
+
+def as_flag(value: object) -> object:
+    """Returns a value as it is written on a command line: the items of a list, with commas."""
+    if isinstance(value, (list, tuple)):
+        return ",".join(str(item) for item in value)
+    return value
+
+
 def plain(value: object) -> object:
     """Returns a flag's value in the form in which values of two runs are compared.
 
     Older runs wrote numbers in lists as text, and a single value as a list.
     """
     if isinstance(value, list):
-        return plain(value[0]) if len(value) == 1 else list(map(plain, value))
+        return plain(value[0]) if len(value) == 1 else [plain(item) for item in value]
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
             return float(value)

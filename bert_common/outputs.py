@@ -52,9 +52,10 @@ def check_output_file(path: str, flag: str, own: Iterable[str] = ()) -> str:
         files.check_replaceable(path, flag)
         name = os.path.basename(path)
         folder = files.parent_directory(path)
-        is_protected = _PROTECTED.fullmatch(name) is not None
         if name in _INDEX_FILES:
             is_protected = files.exists(os.path.join(folder, _INDEX_VECTORS))
+        else:
+            is_protected = _PROTECTED.fullmatch(name) is not None
         if is_protected and (name not in own or _weights_in(folder)):
             raise UserError(
                 f"--{flag}: {path} is a part of a checkpoint, a run or an index, which would be "

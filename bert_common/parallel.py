@@ -38,7 +38,8 @@ def default_num_workers() -> int:
     if hasattr(os, "sched_getaffinity"):
         # `taskset`, batch systems and cpusets allow fewer cores than `cpu_count` finds.
         return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    num_cores = os.cpu_count()
+    return 1 if num_cores is None else num_cores
 
 
 def portions(
@@ -80,7 +81,8 @@ def ordered_map(
       Exception: an exception of `function`, at the position of its item.
     """
     if num_workers <= 1:
-        yield from map(function, items)
+        for item in items:
+            yield function(item)
         return
     pool = _Pool(function, enumerate(items))
     try:
@@ -180,15 +182,16 @@ class _Worker:
         except (BrokenPipeError, ConnectionResetError, EOFError):
             # The connection closes a moment before the process has ended.
             self._process.join()
-        status = self._process.exitcode or 0
+        status = self._process.exitcode
         if status == -_SIGKILL:
             raise UserError(
                 "a worker process was killed, most likely because memory ran out: use a smaller "
                 "--num_workers"
             )
-        event = f"ended with status {status}"
-        if status < 0:
+        if status is not None and status < 0:
             event = f"was ended by {signal.Signals(-status).name}"
+        else:
+            event = f"ended with status {status}"
         raise UserError(f"a worker process {event}: --num_workers=1 works without other processes")
 
     def kill(self) -> None:

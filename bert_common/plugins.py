@@ -35,8 +35,8 @@ class Plugins:
             return getattr(importlib.import_module(module), attribute)
         except ModuleNotFoundError as error:
             missing = needs_package(f"the {self.kind} {name}", error.name)
-            if missing is None:
-                missing = UserError(
-                    f"the {self.kind} {name} is not installed: there is no module {error.name}"
-                )
-            raise missing from None
+            if missing is not None:
+                raise missing from None
+            raise UserError(
+                f"the {self.kind} {name} is not installed: there is no module {error.name}"
+            ) from None

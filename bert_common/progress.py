@@ -31,8 +31,10 @@ class Progress(contextlib.AbstractContextManager):
         self._status: dict[str, object] = {}
         self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
         # If there is no terminal, tqdm only does the arithmetic, and `_print_line` prints.
-        self._output: IO[str] = sys.stderr
-        if not self._terminal:
+        self._output: IO[str]
+        if self._terminal:
+            self._output = sys.stderr
+        else:
             self._output = open(os.devnull, "w", encoding="utf-8")
         self._bar = tqdm(
             total=total,
@@ -91,13 +93,14 @@ class Progress(contextlib.AbstractContextManager):
         state = dict(self._bar.format_dict)
         state["ncols"] = None
         state["ascii"] = True
-        state["bar_format"] = None
         if state["total"]:
             # The format is tqdm's, without the bar itself.
             state["bar_format"] = (
                 "{desc}: {percentage:3.0f}% {n_fmt}/{total_fmt} "
                 "[{elapsed}<{remaining}, {rate_fmt}{postfix}]"
             )
+        else:
+            state["bar_format"] = None
         print(self._bar.format_meter(**state), file=sys.stderr, flush=True)
 
 

@@ -31,7 +31,7 @@ def gfile_of(path: str) -> Iterator:
         raise FileNotFoundError(2, "No such file or directory", path) from error
     except tf.errors.UnimplementedError:
         # The empty scheme stands for local files.
-        schemes = sorted(filter(None, tf.io.gfile.get_registered_schemes()))
+        schemes = sorted(scheme for scheme in tf.io.gfile.get_registered_schemes() if scheme)
         raise OSError(
             5,
             f"TensorFlow knows no file system {path.partition(':')[0]}://, only "
