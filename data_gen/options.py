@@ -46,7 +46,9 @@ class WorkerOptions(Options):
     @property
     def workers(self) -> int:
         """Number of processes, by default one per core."""
-        return self.num_workers or parallel.default_num_workers()
+        if self.num_workers is None:
+            return parallel.default_num_workers()
+        return self.num_workers
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -230,13 +232,13 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
     def schema(self) -> Schema:
         """Schema of the records."""
         # Zero predictions stand for dynamic masking, zero sequences per row for unpacked records.
-        max_predictions = self.max_predictions_per_seq
-        if self.dynamic_masking:
-            max_predictions = 0
-        max_sequences = 0
-        if self.packed:
-            default = min(max(self.max_seq_length // 16, 2), 12)
-            max_sequences = self.max_sequences_per_row or default
+        max_predictions = 0 if self.dynamic_masking else self.max_predictions_per_seq
+        if not self.packed:
+            max_sequences = 0
+        elif self.max_sequences_per_row is None:
+            max_sequences = min(max(self.max_seq_length // 16, 2), 12)
+        else:
+            max_sequences = self.max_sequences_per_row
         return Schema(self.max_seq_length, max_predictions, max_sequences)
 
     @property
@@ -258,7 +260,7 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
           UserError: no name, a name twice, or a wrong number of shards.
         """
         # A comma at the end names nothing.
-        names = list(filter(None, map(str.strip, self.output_file.split(","))))
+        names = [name.strip() for name in self.output_file.split(",") if name.strip()]
         paths: list[str] = []
         for name in names:
             sharded = re.fullmatch(r"(.+)@(\d+)", name)
@@ -275,7 +277,7 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
         if not paths:
             raise UserError("--output_file names no file")
         # Different paths may be links to the same file.
-        if len(set(map(os.path.realpath, paths))) < len(paths):
+        if len({os.path.realpath(path) for path in paths}) < len(paths):
             raise UserError(f"--output_file={self.output_file}: the same file is named twice")
         # All shards share one file of statistics.
         return paths, re.sub(r"@\d+$", "", names[0]) + STATISTICS_SUFFIX

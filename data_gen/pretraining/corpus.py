@@ -368,7 +368,7 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
 
 
 def _read_lines(block: Block, on_bad_utf8: str) -> list[str]:
-    """Returns the lines of a block; raises `UserError` if its bytes are not those of the scan."""
+    """Returns the lines of a block; raises `UserError` if its bytes have changed since the scan."""
     with files.user_error(f"can't read {block.path}"), open(block.path, "rb") as file:
         file.seek(block.start)
         data = file.read(block.end - block.start)

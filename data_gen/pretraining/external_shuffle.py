@@ -85,7 +85,9 @@ def write_facts(path: str, facts: dict) -> None:
 def read_facts(path: str) -> dict | None:
     """Returns the facts that `write_facts` wrote; None if they are missing or damaged."""
     with contextlib.suppress(UserError):
-        return json_files.read_object(f"{path}.json") or None
+        facts = json_files.read_object(f"{path}.json")
+        if facts:
+            return facts
     return None
 
 
@@ -118,7 +120,7 @@ def disk_errors(path: str) -> contextlib.AbstractContextManager[None]:
     # Forked workers share the lock of their parent.
     locks.check_held()
     return files.user_error(
-        f"can't write in {os.path.dirname(path) or '.'}: free some space, then give --resume"
+        f"can't write in {files.parent_directory(path)}: free some space, then give --resume"
     )
 
 
@@ -157,10 +159,11 @@ def plan_parts(runs: Sequence[str], bucket_bits: int, shards: int) -> list[list[
     counts = np.zeros(1 << bucket_bits, np.int64)
     for run in runs:
         keys = np.fromfile(f"{run}.keys", np.uint64)
-        # A shift by all 64 bits is undefined.
-        buckets = np.zeros(len(keys), np.int64)
         if bucket_bits:
             buckets = (keys >> np.uint64(64 - bucket_bits)).astype(np.int64)
+        else:
+            # A shift by all 64 bits is undefined.
+            buckets = np.zeros(len(keys), np.int64)
         counts += np.bincount(buckets, minlength=len(counts))
     ends = np.cumsum(counts)
     total = int(ends[-1])

@@ -134,7 +134,7 @@ def generate(options: PretrainingDataOptions) -> dict:
     for path in output_files:
         files.make_output_directory(os.path.dirname(path) or ".", "output_file")
     identity = _identity(options, input_files, output_files)
-    if options.resume and all(map(os.path.exists, [stats_file, *output_files])):
+    if options.resume and all(os.path.exists(path) for path in [stats_file, *output_files]):
         finished = json_files.read_object(stats_file)
         # The detour by JSON turns tuples into lists, as they are in the file that it is compared
         # with.
@@ -184,10 +184,11 @@ def _generate(
     started = time.monotonic()
     tokenizer = tokenizer_of(options)
     text = _scan(options, work, input_files)
-    # A corpus of blank lines has no blocks to deal; the error about it comes below.
-    portions: list[list[corpus.Block]] = []
     if text.blocks:
         portions = corpus.make_portions(text, options.generator(PORTIONS))
+    else:
+        # A corpus of blank lines has no blocks to deal; the error about it comes below.
+        portions = []
     counts = {"nul_bytes": text.nul_bytes}
     peak_bytes = 0
     for facts in _make_runs(work, options, text, portions):
@@ -249,7 +250,7 @@ def _scan(
         if not os.path.getsize(path):
             print(f"note: {name} is empty", file=sys.stderr)
     # The size is measured after unpacking, since the portions are cut from the plain text.
-    size = sum(map(os.path.getsize, paths))
+    size = sum(os.path.getsize(path) for path in paths)
     with Progress("scanning", total=size, unit="B") as progress:
         return corpus.scan(
             paths,

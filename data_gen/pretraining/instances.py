@@ -129,9 +129,10 @@ def segment_pairs(
     for document in range(num_own):
         sentence = offsets[document]
         end = offsets[document + 1]
-        target = longest
         if draw() < short_seq_prob:
             target = 2 + int(draw() * (longest - 1))
+        else:
+            target = longest
         name = names[document]
         while sentence < end:
             start = tokens_before[sentence]

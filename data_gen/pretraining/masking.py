@@ -1,7 +1,7 @@
 """Masked language model: which tokens are hidden, and by what; thousands of sequences at a time.
 
-The rules are those of `create_masked_lm_predictions` of the original (paper, section 3.1, "Task
-#1"; whole-word masking came in 2019). Input: unmasked sequences. Output: `Masked`, which
+The original has the same rules in `create_masked_lm_predictions` (paper, section 3.1, "Task #1";
+whole-word masking came in 2019). Input: unmasked sequences. Output: `Masked`, which
 `record_writer.py` writes. Data generation masks once; with --dynamic_masking training does it, by
 the same rule, in every pass.
 """
@@ -32,7 +32,7 @@ class MaskingRatios:
           UserError: not three numbers, a negative one, or they do not add up to 100.
         """
         try:
-            percentages = list(map(float, text.split(",")))
+            percentages = [float(part) for part in text.split(",")]
         except ValueError:
             percentages = []
         if len(percentages) != 3:

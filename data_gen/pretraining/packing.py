@@ -39,9 +39,9 @@ def space_needed(
 ) -> np.ndarray:
     """Returns the tokens of a row that are reserved for a sequence, int64 [B].
 
-    They are its own tokens, and more if it has many predictions: the predictions of a row then
-    never exceed those of an unpacked sequence, and the masked-LM head, a large part of the work of
-    a small model, computes few unused ones.
+    They are its own tokens, and more if it has many predictions: a row then never has more
+    predictions than an unpacked sequence, and the masked-LM head, a large part of the work of a
+    small model, computes few unused ones.
 
     Args:
       length: int [B], tokens.

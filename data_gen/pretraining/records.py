@@ -25,7 +25,7 @@ import google_crc32c
 import numpy as np
 
 from bert_common import files, json_files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, listed
 from data_gen.pretraining.schema import (
     MASK_FEATURES,
     PACKED_FEATURES,
@@ -110,7 +110,7 @@ def parse_record(payload: bytes, path: str, number: int) -> dict[str, np.ndarray
     if missing:
         raise UserError(
             f"{path}: record {number} has no feature {', '.join(missing)} (it has: "
-            f"{', '.join(sorted(features)) or 'none'}): it is not a pre-training record"
+            f"{listed(sorted(features))}): it is not a pre-training record"
         )
     return values
 
@@ -172,7 +172,7 @@ def statistics_of(paths: Sequence[str]) -> list[str | None]:
 def _find_statistics(
     path: str, by_name: Mapping[str, str], read: Callable[[str], dict]
 ) -> str | None:
-    """Returns the statistics of a record file among those of its directory, name → path."""
+    """Returns the statistics of a record file, of all in its directory, name → path."""
     names = [path]
     shard = _SHARD.fullmatch(path)
     if shard:
@@ -207,16 +207,16 @@ def stated_counts(paths: Sequence[str]) -> list[int | None]:
     read = functools.cache(json_files.read_object)
     counts: list[int | None] = []
     for path, statistics in zip(paths, statistics_of(paths), strict=True):
-        facts = None
-        if statistics is not None:
-            facts = _shard_facts(path, read(statistics))
-        count = None
-        if facts and facts.get("bytes") == files.file_size(path):
-            rows = facts.get("rows")
-            if isinstance(rows, int):
-                count = rows
-        counts.append(count)
+        counts.append(None if statistics is None else _stated_count(path, read(statistics)))
     return counts
+
+
+def _stated_count(path: str, statistics: dict) -> int | None:
+    facts = _shard_facts(path, statistics)
+    if facts is None or facts.get("bytes") != files.file_size(path):
+        return None
+    rows = facts.get("rows")
+    return rows if isinstance(rows, int) else None
 
 
 def varint(value: int) -> bytes:
@@ -311,9 +311,10 @@ def _checked_length(header: bytes, path: str, number: int) -> int:
         raise _truncated(path, number)
     length = LENGTH.unpack_from(header)[0]
     if header[LENGTH.size :] != masked_crc(header[: LENGTH.size]) or length > _LONGEST_RECORD:
-        problem = f"record {number} is damaged (wrong checksum of its length)"
         if number == 1:
             problem = "it is not a TFRecord file"
+        else:
+            problem = f"record {number} is damaged (wrong checksum of its length)"
         raise UserError(
             f"{path}: {problem}: write it again with data_gen/create_pretraining_data.py"
         )

@@ -74,11 +74,12 @@ class Schema:
         """Feature → number of its values, their type."""
         features = {}
         for name, dtype in expected_features(self.is_packed, self.has_masks).items():
-            length = self.max_sequences_per_row or 1
             if name in ("input_ids", "input_mask", "segment_ids"):
                 length = self.max_seq_length
             elif name in MASK_FEATURES:
                 length = self.max_predictions_per_seq
+            else:
+                length = max(self.max_sequences_per_row, 1)
             features[name] = (length, dtype)
         return features
 
@@ -123,15 +124,18 @@ class Schema:
         Returns:
           None for a valid record.
         """
-        fault = self._shape_fault(features)
-        if fault is None:
-            fault = self._value_fault(features, vocab_size, type_vocab_size)
-        if fault is None and self.is_packed and not _is_well_packed(features):
-            fault = (
+        shape_fault = self._shape_fault(features)
+        if shape_fault is not None:
+            return shape_fault
+        value_fault = self._value_fault(features, vocab_size, type_vocab_size)
+        if value_fault is not None:
+            return value_fault
+        if self.is_packed and not _is_well_packed(features):
+            return (
                 "has broken sequence numbers: its input_mask must count 1, 2, … from each of its "
                 "next_sentence_positions and be 0 after the last sequence: make the records again"
             )
-        return fault
+        return None
 
     def _shape_fault(self, features: Mapping[str, np.ndarray]) -> str | None:
         """Returns the fault of a record whose features have other sizes or types."""

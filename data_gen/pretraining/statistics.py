@@ -111,9 +111,10 @@ def find_warnings(
             "them with data_gen/prepare_corpus.py"
         )
     elif one_sentence_documents > one_sentence_limit:
-        consequence = "sequences stay short"
         if next_sentence_prediction:
             consequence = "no segment has a true next one"
+        else:
+            consequence = "sequences stay short"
         warnings.append(
             f"{one_sentence_documents / counts['documents']:.0%} of the documents have one "
             f"sentence (a blank line after every sentence?): {consequence}; blank lines belong "

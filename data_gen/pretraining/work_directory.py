@@ -100,9 +100,10 @@ class WorkDirectory:
         """Raises `UserError` if the work was begun with other settings or another corpus."""
         for name in sorted(self._identity.keys() | recorded.keys()):
             if self._identity.get(name) != recorded.get(name):
-                difference = f"another --{name}"
                 if name == "input_file":
                     difference = "another corpus (or it has changed)"
+                else:
+                    difference = f"another --{name}"
                 raise UserError(
                     f"--resume: the work in {self.path} was begun with {difference}: give the same "
                     "flags, or delete that directory to start again"
@@ -181,10 +182,11 @@ class WorkDirectory:
                 facts = read_facts(path)
                 if facts is not None and not os.path.exists(path):
                     moved_bytes += facts["bytes"]
-            path = self._shard_path(number)
-            if not os.path.exists(path):
-                path = output
-            shard_bytes = os.path.getsize(path) if os.path.exists(path) else 0
+            shard_bytes = 0
+            # An output of earlier does not count beside an unfinished shard.
+            for path in (output, self._shard_path(number)):
+                if os.path.exists(path):
+                    shard_bytes = os.path.getsize(path)
             if shard_bytes < moved_bytes:
                 for part in parts:
                     with contextlib.suppress(FileNotFoundError):

@@ -63,9 +63,10 @@ def make_run(
     counts = documents.counts
     if other_blocks and len(np.unique(documents.document_ids)) == 1:
         documents = corpus.load(blocks + other_blocks, tokenizer, options.on_bad_utf8)
-    make_segments = instances.full_length_segments
     if options.next_sentence_prediction:
         make_segments = instances.segment_pairs
+    else:
+        make_segments = instances.full_length_segments
     passes = []
     for dupe in range(options.passes):
         # A generator per portion and pass makes the result independent of the worker and its
@@ -142,10 +143,12 @@ def make_part(
     temporary = files.unshared_name(path)
     with external_shuffle.disk_errors(path):
         with open(temporary, "wb") as raw:
-            file: Any = raw
+            file: Any
             if options.gzip_compress:
                 # Parts are complete gzip members, and concatenated members are a gzip file.
                 file = gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0)
+            else:
+                file = raw
             for data, batch_counts in _serialize(rows, options, masks, packs):
                 file.write(data)
                 statistics.add(counts, batch_counts)
@@ -234,8 +237,9 @@ def _features(
     length, a_length, b_length = _lengths(rows)
     # The conversion also copies the field out of the rows, in which it is a view with gaps.
     input_ids = rows["input_ids"].astype(np.int32)
-    masked = None
-    if not options.dynamic_masking:
+    if options.dynamic_masking:
+        masked = None
+    else:
         masked = mask(input_ids, length, a_length + 1, _masking(options), Draws(rng))
     features = sequence_features(input_ids, length, a_length + 2, rows["random_next"], masked)
     counts = statistics.count_instances(
@@ -246,16 +250,13 @@ def _features(
 
 def _masking(options: PretrainingDataOptions) -> Masking:
     vocabulary = tokenizer_of(options).vocabulary
-    is_continuation = None
-    if options.do_whole_word_mask:
-        is_continuation = vocabulary.is_continuation
     return Masking(
         options.max_predictions_per_seq,
         options.masked_lm_prob,
         MaskingRatios.parse(options.masking),
         vocabulary.size,
         vocabulary.mask_id,
-        is_continuation,
+        vocabulary.is_continuation if options.do_whole_word_mask else None,
     )
 
 

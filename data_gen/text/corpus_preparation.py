@@ -198,7 +198,7 @@ def split_sentences(paragraph: str) -> list[str]:
     for start, end in itertools.pairwise([0, *ends, len(text)]):
         if end > start:
             sentences += _tokenizer().tokenize(text[start:end])
-    return list(map(str.strip, sentences))
+    return [sentence.strip() for sentence in sentences]
 
 
 @functools.cache
@@ -296,7 +296,7 @@ def prepare_corpus(
         output exists then.
     """
     notes = ReadingNotes()
-    total = sum(map(files.file_size, input_files))
+    total = sum(files.file_size(path) for path in input_files)
     with contextlib.ExitStack() as stack:
         progress = stack.enter_context(Progress("sentences", total=total, unit="B"))
         main = _open_writer(options.output_file, stack)
@@ -324,10 +324,11 @@ def prepare_corpus(
 
 def _open_writer(path: str, stack: contextlib.ExitStack) -> CorpusWriter:
     file: Any = stack.enter_context(files.atomic_write(path, "wb"))
-    if path.endswith(".gz"):
-        # The header has neither name nor time, so that equal texts give equal bytes.
-        file = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
-    return CorpusWriter(file)
+    if not path.endswith(".gz"):
+        return CorpusWriter(file)
+    # The header has neither name nor time, so that equal texts give equal bytes.
+    zipped: Any = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
+    return CorpusWriter(zipped)
 
 
 def _split(
@@ -348,7 +349,7 @@ def _split(
 
 
 def _num_characters(part: DocumentPart) -> int:
-    return sum(map(len, part.paragraphs))
+    return sum(len(paragraph) for paragraph in part.paragraphs)
 
 
 def report(num_files: int, written: Mapping[str, CorpusWriter], notes: ReadingNotes) -> str:
@@ -356,7 +357,7 @@ def report(num_files: int, written: Mapping[str, CorpusWriter], notes: ReadingNo
     lines = []
     for layout, count in sorted(notes.layouts.items()):
         lines.append(f"read as {layout}: {count:,} of {num_files:,} files")
-    width = max(map(len, written))
+    width = max(len(path) for path in written)
     lines.append(
         f"{'':<{width}} {'documents':>10} {'sentences':>11} {'words':>12} {'bytes':>14} "
         f"{'words/sentence':>15}"

@@ -24,7 +24,7 @@ from io import BufferedReader
 from typing import IO, NamedTuple
 
 from bert_common import files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, listed
 from data_gen.labeled.row_formats import ARROW_FORMATS, json_object, looks_like_json
 from data_gen.options import CorpusOptions
 
@@ -116,7 +116,7 @@ class Lines:
 
     def report_progress(self) -> None:
         """Reports the bytes read since the last report."""
-        # The position is that of the stored bytes, which add up to the size of the file on disk.
+        # Stored bytes are counted, which add up to the size of the file on disk.
         position = self._raw.tell()
         self._progress(position - self._reported)
         self._reported = position
@@ -132,11 +132,7 @@ class Lines:
                 # A JSON line holds a whole document and can't be cut.
                 line += self._file.readline()
             elif is_part:
-                # Cut at the last space, or between two characters if there is none in 4 MiB: a
-                # continuation byte of UTF-8 has the bits 10xxxxxx.
-                end = line.rfind(b" ") + 1 or len(line) - 1
-                while end > 1 and line[end - 1 : end] != b" " and line[end] & 0xC0 == 0x80:
-                    end -= 1
+                end = _find_cut(line)
                 rest = line[end:]
                 line = line[:end]
             yield from self._decoded(line)
@@ -197,6 +193,19 @@ class TextLayout(NamedTuple):
     hard_wrapped: bool
 
 
+def _find_cut(line: bytes) -> int:
+    """Returns a position where a long line may be cut: after its last space if there is one.
+
+    Else between two characters: a continuation byte of UTF-8 has the bits 10xxxxxx.
+    """
+    if b" " in line:
+        return line.rindex(b" ") + 1
+    end = len(line) - 1
+    while end > 1 and line[end] & 0xC0 == 0x80:
+        end -= 1
+    return end
+
+
 def read_documents(
     path: str,
     options: CorpusOptions,
@@ -227,9 +236,10 @@ def read_documents(
         if not sample:
             notes.empty_files.append(path)
             return
-        kind = options.input_format
-        if kind == "auto":
+        if options.input_format == "auto":
             kind = _detect_format(sample[0].strip())
+        else:
+            kind = options.input_format
         if kind == "wiki":
             description = "WikiExtractor"
             documents = _wiki_documents(lines)
@@ -293,7 +303,8 @@ def detect_layout(sample: list[str], options: CorpusOptions) -> TextLayout:
     followed = []
     num_paragraphs = 0
     last = ""
-    for line in map(str.strip, sample):
+    for line in sample:
+        line = line.strip()
         if line:
             lengths.append(len(line))
         if line and last:
@@ -302,20 +313,24 @@ def detect_layout(sample: list[str], options: CorpusOptions) -> TextLayout:
             num_paragraphs += 1
         last = line
 
-    hard_wrapped = options.hard_wrapped == "true"
-    if options.hard_wrapped == "auto":
+    if options.document_separator == "line":
+        hard_wrapped = False
+    elif options.hard_wrapped == "auto":
         num_open_ended = sum(not _LINE_ENDS_SENTENCE.search(line) for line in followed)
         lengths.sort()
         # The longest lines may be headings or tables.
         is_short = bool(lengths) and lengths[int(0.95 * (len(lengths) - 1))] <= 120
         hard_wrapped = is_short and num_open_ended > 0.5 * len(followed)
-    if options.document_separator == "line":
-        hard_wrapped = False
+    else:
+        hard_wrapped = options.hard_wrapped == "true"
 
-    separator = options.document_separator
-    if separator == "auto":
-        has_single_lines = num_paragraphs > 1 and len(followed) < 0.1 * num_paragraphs
-        separator = "file" if hard_wrapped or has_single_lines else "blank_line"
+    has_single_lines = num_paragraphs > 1 and len(followed) < 0.1 * num_paragraphs
+    if options.document_separator != "auto":
+        separator = options.document_separator
+    elif hard_wrapped or has_single_lines:
+        separator = "file"
+    else:
+        separator = "blank_line"
     return TextLayout(separator, hard_wrapped)
 
 
@@ -332,7 +347,7 @@ def _text_documents(lines: Lines, layout: TextLayout) -> Iterator[Iterator[str]]
             continue
         rest: Iterator[str]
         if layout.document_separator == "file":
-            rest = filter(None, paragraphs)
+            rest = (paragraph for paragraph in paragraphs if paragraph)
         else:
             # Up to the next blank line.
             rest = iter(paragraphs.__next__, "")
@@ -369,8 +384,8 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
         record = json_object(line, lines.path, number, allow_half_pairs=True)
         if text_field not in record:
             raise UserError(
-                f"{where}: no field {text_field!r}, only {', '.join(sorted(record)) or 'none'}: "
-                "--text_field names the one to use"
+                f"{where}: no field {text_field!r}, only {listed(sorted(record))}: --text_field "
+                "names the one to use"
             )
         text = record[text_field]
         if not isinstance(text, str):
@@ -397,12 +412,14 @@ def _parquet_documents(path: str, options: CorpusOptions) -> Iterator[Iterator[s
     hard_wrapped = detect_layout(sample_lines, options).hard_wrapped
     for number, text in enumerate(itertools.chain(sample, texts), 1):
         # Parquet has null for a missing text.
-        if text is not None and not isinstance(text, str):
+        if text is None:
+            continue
+        if not isinstance(text, str):
             raise UserError(
                 f"{path}, row {number}: column {options.text_field!r} holds a "
                 f"{type(text).__name__}, not a text"
             )
-        paragraphs = _paragraphs_of(text or "", "", hard_wrapped)
+        paragraphs = _paragraphs_of(text, "", hard_wrapped)
         if paragraphs:
             yield iter(paragraphs)
 
@@ -415,7 +432,7 @@ def _paragraphs_of(text: str, title: str, hard_wrapped: bool) -> list[str]:
     if hard_wrapped:
         parts = re.split(r"\n\s*\n", "\n".join(paragraphs))
         paragraphs = [" ".join(part.split()) for part in parts]
-    paragraphs = list(filter(None, map(str.strip, paragraphs)))
+    paragraphs = [paragraph.strip() for paragraph in paragraphs if paragraph.strip()]
     # The title of a Wikipedia article is no sentence.
     if paragraphs and paragraphs[0] == title.strip():
         del paragraphs[0]
@@ -433,7 +450,8 @@ def _wiki_documents(lines: Lines) -> Iterator[Iterator[str]]:
                 f"{lines.path}:{number}: a line outside <doc …> … </doc>; "
                 "if this is plain text, give --input_format=text"
             )
-        document = _wiki_paragraphs(lines, number, (opened["title"] or "").strip())
+        title = "" if opened["title"] is None else opened["title"].strip()
+        document = _wiki_paragraphs(lines, number, title)
         first = next(document, None)
         if first is not None:
             yield itertools.chain([first], document)

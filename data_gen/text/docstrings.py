@@ -89,7 +89,7 @@ def run(options: DocstringOptions) -> None:
                 # A dict drops repetitions and keeps the order, which a set would not.
                 unique = dict.fromkeys(paragraphs)
                 new = [paragraph for paragraph in unique if paragraph.casefold() not in seen]
-                seen.update(map(str.casefold, new))
+                seen.update(paragraph.casefold() for paragraph in new)
                 text = "\n".join(new)
                 words = len(text.split())
                 # Words are counted after the repetitions are gone, or licenses would pass the limit
@@ -123,8 +123,10 @@ def find_source_files(packages: Sequence[str] = ()) -> list[_Source]:
             f"--packages: {', '.join(missing)} not installed in {sys.prefix}: top-level names are "
             "expected"
         )
+    if not packages:
+        packages = list(roots)
     sources = []
-    for package in sorted(packages or roots):
+    for package in sorted(packages):
         # File systems list names in any order, and the output must not depend on it.
         for path in sorted(_python_files(roots[package])):
             sources.append(_Source(package, path, os.path.getsize(path)))
@@ -211,7 +213,7 @@ def docstring_paragraphs(docstring: str) -> list[str]:
     for pattern, replacement in _MARKUP:
         paragraphs = [pattern.sub(replacement, text) for text in paragraphs]
     paragraphs = [" ".join(text.split()) for text in paragraphs]
-    return list(filter(_is_prose, paragraphs))
+    return [paragraph for paragraph in paragraphs if _is_prose(paragraph)]
 
 
 def _is_prose(paragraph: str) -> bool:
@@ -220,5 +222,5 @@ def _is_prose(paragraph: str) -> bool:
     parts = paragraph.split()
     if not paragraph.endswith((".", "!", "?", ":", ")", '"', "'")):
         return False
-    num_words = sum(map(bool, map(_WORD.match, parts)))
+    num_words = sum(_WORD.match(part) is not None for part in parts)
     return num_words >= max(4, 0.7 * len(parts))

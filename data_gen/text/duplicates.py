@@ -47,13 +47,14 @@ class HashTable:
     def add(self, digest: int) -> bool:
         """Adds a hash; returns whether it was there already."""
         # Zero marks an empty place, so the hash 0 takes the value 1.
-        digest = digest or 1
+        if digest == 0:
+            digest = 1
         bucket = digest % len(self._hashes)
         # A list of eight numbers is searched faster than an array of them.
         hashes = self._hashes[bucket].tolist()
         if digest in hashes:
             return True
-        # A hash that finds no empty place would take that of another one, which is forgotten.
+        # A hash that finds no empty place would replace another one, which is forgotten.
         while 0 not in hashes and len(self._hashes) < self._most_buckets:
             self._grow()
             bucket = digest % len(self._hashes)
@@ -94,7 +95,7 @@ class DuplicateFilter:
         self._remove = remove
         self._notes = notes
         notes.removes_duplicates = remove
-        self._table = table or HashTable()
+        self._table = HashTable() if table is None else table
 
     def apply(self, parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
         """Yields the parts, without duplicates if these are left out."""

@@ -1,7 +1,7 @@
 """Finds special and added tokens in texts, before these are split into words.
 
-Input: a text. Output: its parts, each an ordinary one or a token. The rules are those of Hugging
-Face's tokenizers: of the tokens at a position the longest counts; tokens that are normalized are
+Input: a text. Output: its parts, each an ordinary one or a token. Hugging Face's tokenizers have
+the same rules: of the tokens at a position the longest counts; tokens that are normalized are
 found afterwards, in the lower-cased text without its accents.
 """
 
@@ -69,11 +69,10 @@ class AddedTokens:
         parts = []
         end = 0
         for part in found:
-            start = end
-            if part.id is not None:
-                start = origins[part.start]
-            end = origins[part.end]
-            if part.id is not None and part.end:
+            start = end if part.id is None else origins[part.start]
+            if part.id is None or not part.end:
+                end = origins[part.end]
+            else:
                 # One character may become several, and a token may end among them: it then covers
                 # that character.
                 end = origins[part.end - 1] + 1
@@ -112,11 +111,12 @@ def _pattern(tokens: dict[str, AddedToken]) -> re.Pattern | None:
     # Alternatives of a regular expression are tried in order, so a shorter token would hide a
     # longer one.
     for content in sorted(tokens, key=len, reverse=True):
-        pattern = re.escape(content)
+        escaped = re.escape(content)
         if tokens[content].single_word:
             # The usual \b beside a bracket demands a letter, the opposite of a boundary.
-            pattern = rf"(?<!\w){pattern}(?!\w)"
-        patterns.append(pattern)
+            patterns.append(rf"(?<!\w){escaped}(?!\w)")
+        else:
+            patterns.append(escaped)
     return re.compile("|".join(patterns)) if patterns else None
 
 

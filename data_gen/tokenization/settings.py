@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from bert_common import files, json_files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, shortened
 
 PAD = "[PAD]"
 UNK = "[UNK]"
@@ -224,17 +224,12 @@ def check_keys(
             # The first value is the usual one.
             usual = next((item for item in rule if item is not None), "unset")
             raise UserError(
-                f"{path}: {key} is {_shown(value)}: only {reader} can be read, where it is {usual}"
+                f"{path}: {key} is {shortened(repr(value), 80)}: only {reader} can be read, where "
+                f"it is {usual}"
             )
     if not unknown:
         return None
     return f"{path}: unknown keys are ignored: {', '.join(sorted(unknown))}"
-
-
-def _shown(value: object) -> str:
-    """Returns a value for a message of one line, shortened."""
-    text = repr(value)
-    return text if len(text) <= 80 else text[:80] + "…"
 
 
 def read_settings(directory: str) -> TokenizerSettings:
@@ -254,9 +249,7 @@ def read_settings(directory: str) -> TokenizerSettings:
     )
     tokenizer_path = os.path.join(directory, TOKENIZER_FILE)
     tokenizer = json_files.read_object(tokenizer_path, _TOKENIZER_FIELDS)
-    ids: dict[str, int] = {}
-    if tokenizer:
-        ids = _ids(tokenizer, tokenizer_path)
+    ids = _ids(tokenizer, tokenizer_path)
     # Our own tokenizer.json has other steps with the same result.
     if tokenizer and settings.fingerprint is None:
         notes.append(_check_tokenizer(tokenizer, tokenizer_path))
@@ -308,9 +301,19 @@ def _string(values: Mapping[str, object], key: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def _list(values: Mapping[str, object], key: str) -> list:
+    value = values.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _object(values: Mapping[str, object], key: str) -> dict:
+    value = values.get(key)
+    return value if isinstance(value, dict) else {}
+
+
 def _ids(tokenizer: dict, path: str) -> dict[str, int]:
     """Returns token → id of a `tokenizer.json`; empty if it has no WordPiece vocabulary."""
-    model = tokenizer.get("model") or {}
+    model = _object(tokenizer, "model")
     # The first versions of the library wrote no type.
     if model.get("type") != "WordPiece" and "continuing_subword_prefix" not in model:
         return {}
@@ -324,17 +327,18 @@ def _check_tokenizer(tokenizer: dict, path: str) -> str | None:
     """Refuses a `tokenizer.json` with other steps than BERT's; returns a line on unknown keys."""
     reader = "BERT's tokenizer (BertNormalizer, BertPreTokenizer, WordPiece)"
     note = check_keys(tokenizer, _TOKENIZER_KEYS, path, reader)
-    model = tokenizer.get("model") or {}
+    model = _object(tokenizer, "model")
     check_keys(model, _MODEL_KEYS, f"{path}, model", reader)
-    step = _only_step(tokenizer.get("pre_tokenizer"), "pretokenizers")
+    step = _only_step(_object(tokenizer, "pre_tokenizer"), "pretokenizers")
     check_keys(step, {"type": ("BertPreTokenizer",)}, f"{path}, pre_tokenizer", reader)
-    _check_post_processor(tokenizer.get("post_processor") or {}, path)
+    _check_post_processor(_object(tokenizer, "post_processor"), path)
     return note
 
 
-def _only_step(step: dict | None, key: str) -> dict:
+def _only_step(step: dict, key: str) -> dict:
     """Returns a step, or the only one of a sequence; a sequence of others is returned as it is."""
-    step = step or {"type": "missing"}
+    if not step:
+        return {"type": "missing"}
     steps = step.get(key)
     if step.get("type") == "Sequence" and isinstance(steps, list) and len(steps) == 1:
         return steps[0]
@@ -346,7 +350,7 @@ def _only_step(step: dict | None, key: str) -> dict:
 
 def _normalizer(tokenizer: dict, path: str) -> dict:
     """Returns BERT's normalizer of a `tokenizer.json`."""
-    step = _only_step(tokenizer.get("normalizer"), "normalizers")
+    step = _only_step(_object(tokenizer, "normalizer"), "normalizers")
     check_keys(step, _NORMALIZER_KEYS, f"{path}, normalizer", "BertNormalizer")
     return step
 
@@ -364,7 +368,7 @@ def _check_post_processor(step: dict, path: str) -> None:
     expected = {"single": [CLS, "A", SEP], "pair": [CLS, "A", SEP, "B", SEP]}
     for key, template in expected.items():
         names = []
-        for part in step.get(key) or ():
+        for part in _list(step, key):
             names += [str(value.get("id")) for value in part.values()]
         if names != template:
             raise UserError(
@@ -393,19 +397,16 @@ def _added_tokens(
     notes = [check_keys(contents, _SPECIAL_TOKEN_KEYS, path, "BERT's tokenizer")]
     for values in (names, config):
         for key in ("additional_special_tokens", "extra_special_tokens"):
-            value = values.get(key) or []
-            if isinstance(value, dict):
-                value = list(value.values())
-            for token in value:
+            for token in [*_list(values, key), *_object(values, key).values()]:
                 content = str(_content(token))
                 # -1: the vocabulary beside the file has the id.
                 added.setdefault(content, AddedToken(content, ids.get(content, -1)))
-    kept = set(config.get("never_split") or ()) - {*SPECIAL_TOKENS, *added}
+    kept = set(_list(config, "never_split")) - {*SPECIAL_TOKENS, *added}
     if kept:
         raise UserError(
             f"{os.path.join(directory, TOKENIZER_CONFIG_FILE)}: never_split names "
-            f"{', '.join(sorted(map(str, kept)))}, which only old tokenizers obeyed: make them "
-            f"added tokens ({_ADDED_TOKENS_FILE}), or remove the key"
+            f"{', '.join(sorted(kept))}, which only old tokenizers obeyed: make them added "
+            f" tokens ({_ADDED_TOKENS_FILE}), or remove the key"
         )
     for id, flags in _listed_tokens(config, tokenizer):
         added[flags["content"]] = AddedToken(
@@ -422,11 +423,9 @@ def _added_tokens(
 def _listed_tokens(config: dict, tokenizer: dict) -> list[tuple[int, dict]]:
     """Returns (id, flags) of the added tokens in `tokenizer_config.json` and `tokenizer.json`."""
     listed = []
-    decoder = config.get(_ADDED_TOKENS)
-    if isinstance(decoder, dict):
-        for id, flags in decoder.items():
-            listed.append((int(id), flags))
-    for flags in tokenizer.get("added_tokens") or ():
+    for id, flags in _object(config, _ADDED_TOKENS).items():
+        listed.append((int(id), flags))
+    for flags in _list(tokenizer, "added_tokens"):
         listed.append((flags["id"], flags))
     return listed
 

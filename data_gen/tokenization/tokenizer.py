@@ -23,7 +23,12 @@ import numpy as np
 
 from data_gen.tokenization.added_tokens import AddedTokens
 from data_gen.tokenization.settings import AddedToken
-from data_gen.tokenization.vectorized import PIECE_WITH_OFFSETS, SEPARATOR, VectorizedTokenizer
+from data_gen.tokenization.vectorized import (
+    PIECE_WITH_OFFSETS,
+    SEPARATOR,
+    VectorizedTokenizer,
+    lengths_of,
+)
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from data_gen.tokenization.wordpiece import (
     ID_BYTES,
@@ -235,7 +240,7 @@ class Tokenizer:
 
     def _encode(self, texts: Sequence[str], offsets: bool) -> _Pieces:
         """Encodes each text in the way that is quickest for it."""
-        ends = list(itertools.accumulate(map(len, texts)))
+        ends = list(itertools.accumulate(len(text) for text in texts))
         if not ends or ends[-1] <= _SMALLEST_BATCH:
             return self._encode_chunks(texts, offsets)
         parts = []
@@ -297,25 +302,23 @@ class Tokenizer:
     def _encode_chunks(self, texts: Sequence[str], offsets: bool) -> _Pieces:
         """Encodes texts by looking up chunk after chunk."""
         joined = "\n".join(texts)
-        split: Callable[[str], list[str]] = _split_chunks
         # One quick look at everything spares most batches a look at each text.
-        if splits_plainly(joined):
-            split = str.split
+        split: Callable = str.split if splits_plainly(joined) else _split_chunks
         pieces_of = self._caches[offsets].__getitem__
         if not offsets:
             join = b"".join
             rows = [join(map(pieces_of, split(text))) for text in texts]
             # A bytearray makes the array writable, here and below: callers write into it.
             ids: np.ndarray = np.frombuffer(bytearray().join(rows), np.int32)
-            return _Pieces(ids, np.fromiter(map(len, rows), np.int64, len(rows)) // ID_BYTES)
+            return _Pieces(ids, lengths_of(rows) // ID_BYTES)
         values: list[bytes] = []
         for text in texts:
             values += map(pieces_of, split(text))
-        counts = np.fromiter(map(len, values), np.int64, len(values)) // PIECE_WITH_OFFSETS.itemsize
+        counts = lengths_of(values) // PIECE_WITH_OFFSETS.itemsize
         pieces: np.ndarray = np.frombuffer(bytearray().join(values), PIECE_WITH_OFFSETS)
         # All chunks are found at once in the joined text: "\n" is white space, so no chunk crosses
         # the end of a text.
-        text_lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        text_lengths = lengths_of(texts)
         text_starts = np.cumsum(text_lengths + 1) - text_lengths - 1
         chunk_starts = find_chunk_starts(joined)
         chunk_texts = np.searchsorted(text_starts, chunk_starts, side="right") - 1
@@ -337,7 +340,7 @@ class Tokenizer:
     def _ids_of_words(self, words: list[str]) -> list[bytes]:
         """Returns the ids of words of the vectorized tokenizer.
 
-        Its words have no ASCII punctuation, and ASCII letters have their final case, so that those
+        Its words have no ASCII punctuation, and ASCII letters have their final case, so that words
         of printable ASCII characters are words of `basic_tokenize`.
         """
         values = []
@@ -349,7 +352,7 @@ class Tokenizer:
         return values
 
     def _pieces_with_offsets_of_words(self, words: list[str]) -> list[bytes]:
-        return list(map(self._pieces_with_offsets_of_chunk, words))
+        return [self._pieces_with_offsets_of_chunk(word) for word in words]
 
     def _ids_of_chunk(self, chunk: str) -> bytes:
         words = basic_tokenize(chunk, self.do_lower_case, self.vocabulary.strip_accents)

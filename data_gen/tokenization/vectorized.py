@@ -13,7 +13,7 @@ sigma, the one character whose lower case depends on its context. Such texts mus
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import NamedTuple
 
 import numpy as np
@@ -62,6 +62,11 @@ _SLOT = np.dtype([("low", np.uint64), ("first", np.int32), ("count", np.int32)])
 # product are the hash.
 _LOW_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _HIGH_FACTOR = np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+def lengths_of(items: Sequence[Sized]) -> np.ndarray:
+    """Returns the length of each item, int64 [N]."""
+    return np.fromiter(map(len, items), np.int64, len(items))
 
 
 class Units(NamedTuple):
@@ -248,7 +253,7 @@ class UnitTable:
         new_long = [word for word in dict.fromkeys(units.long_words) if word not in self._long]
         if new or new_long:
             # A long word counts as often as it has 16 bytes, so that memory stays bounded.
-            size = len(new) + sum(map(len, new_long)) // _MAX_BYTES
+            size = len(new) + sum(len(word) for word in new_long) // _MAX_BYTES
             if self._size + size > len(self._first_units) + _MAX_UNITS:
                 self._reset()
                 return self.find(units)
@@ -320,7 +325,7 @@ class UnitTable:
         for start in range(0, len(padded), _MAX_BYTES):
             units.append(padded[start : start + _MAX_BYTES].rstrip(b"\0"))
         values = self._pieces_of(units + long_words)
-        counts = np.fromiter(map(len, values), np.int64, len(values)) // self._dtype.itemsize
+        counts = lengths_of(values) // self._dtype.itemsize
         pieces = np.frombuffer(b"".join(values), self._dtype)
         first = self._num_pieces + np.cumsum(counts) - counts
         total = self._num_pieces + len(pieces)

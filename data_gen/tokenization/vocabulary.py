@@ -86,7 +86,7 @@ class Vocabulary:
         missing = [token for token in SPECIAL_TOKENS if token not in self._ids]
         if missing:
             raise UserError(
-                f"{path or 'the vocabulary'} has no {', '.join(missing)} among its {self.size} "
+                f"{self.name} has no {', '.join(missing)} among its {self.size} "
                 "tokens: is it a BERT vocabulary, one token per line?"
             )
         self.strip_accents = strip_accents
@@ -100,10 +100,14 @@ class Vocabulary:
         self.sep_id = self._ids[SEP]
         self.mask_id = self._ids[MASK]
 
+    @property
+    def name(self) -> str:
+        """Name for messages: the path of the file, or "the vocabulary"."""
+        return "the vocabulary" if self.path is None else self.path
+
     def _bad_entry(self, index: int, problem: str) -> UserError:
         return UserError(
-            f"{self.path or 'the vocabulary'}:{index + 1}: {problem} (removing a line changes the "
-            "ids after it)"
+            f"{self.name}:{index + 1}: {problem} (removing a line changes the ids after it)"
         )
 
     @classmethod
@@ -208,9 +212,7 @@ class Vocabulary:
     def token_of(self, id: int) -> str:
         """Returns the token with this id; raises `IndexError` unless it is from 0 to size - 1."""
         if not 0 <= id < self.size:
-            raise IndexError(
-                f"{id} is not an id of {self.path or 'the vocabulary'} (0 to {self.size - 1})"
-            )
+            raise IndexError(f"{id} is not an id of {self.name} (0 to {self.size - 1})")
         return self.tokens[id]
 
     @functools.cached_property
@@ -296,11 +298,12 @@ def check_beside(
     Raises:
       UserError: the directory of the file has other settings or another fingerprint.
     """
-    directory = files.parent_directory(vocabulary.path or "")
+    directory = files.parent_directory(str(vocabulary.path))
     settings = read_settings(directory)
-    casing = settings.do_lower_case
-    if casing is None:
+    if settings.do_lower_case is None:
         casing = casing_of_release(directory)
+    else:
+        casing = settings.do_lower_case
     if casing is not None and casing != do_lower_case:
         casing_name = "lower-cased" if casing else "cased"
         raise UserError(

@@ -3,8 +3,8 @@
     basic_tokenize("Café-Bar 東京!", do_lower_case=True)  # ['cafe', '-', 'bar', '東', '京', '!']
 
 Input: any str. Output: words (cleaned, in lower case, without accents; punctuation and ideographs
-apart), and the ids of their pieces. The Unicode tables are those of the running Python
-(`unicodedata`), as with the original.
+apart), and the ids of their pieces. As with the original, the running Python has the Unicode tables
+(`unicodedata`).
 
 Pieces are found greedily: the longest piece of the vocabulary at the start of the word, then the
 longest "##" piece, and so on; if any part of the word is covered by no piece, the whole word is
@@ -62,7 +62,7 @@ _ORDINARY = 0
 _SPACE = 1
 _IDEOGRAPH = 2
 _KINDS = np.zeros(0x110000, np.uint8)
-_KINDS[list(map(ord, WHITE_SPACE))] = _SPACE
+_KINDS[[ord(character) for character in WHITE_SPACE]] = _SPACE
 for _first, _last in _CJK_RANGES:
     _KINDS[_first : _last + 1] = _IDEOGRAPH
 
@@ -349,9 +349,7 @@ class WordPiece:
 
     def pieces(self, word: str) -> list[tuple[bytes, int]]:
         """Returns (id, number of characters) of each piece; the numbers add up to len(word)."""
-        ids = None
-        if len(word) <= MAX_WORD_CHARACTERS:
-            ids = self._split(word)
+        ids = self._split(word) if len(word) <= MAX_WORD_CHARACTERS else None
         if ids is None:
             return [(self._starts[UNK], len(word))]
         return [(id, self._lengths[id]) for id in ids]
