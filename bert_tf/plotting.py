@@ -117,7 +117,8 @@ def run(options: PlotOptions) -> None:
     functions = {"curves": curves, "selection": selection, "attention": attention}
     sources = " and ".join(options.sources)
     pictures: list[Picture] = []
-    for kind in options.what or _KINDS:
+    kinds = options.what if options.what else tuple(_KINDS)
+    for kind in kinds:
         new_pictures = functions[kind](options)
         if options.what and not new_pictures:
             raise UserError(f"--what={kind}: {sources} has nothing for it; it needs {_KINDS[kind]}")
@@ -183,7 +184,7 @@ def attention(options: PlotOptions) -> list[Picture]:
     name = os.path.basename(os.path.normpath(options.sources[0]))
     draw = functools.partial(
         _draw_attention,
-        tokens=list(map(vocabulary.token_of, input_ids)),
+        tokens=[vocabulary.token_of(id) for id in input_ids],
         name=shorten(name, _MAX_NAME_LENGTH),
         probabilities=probabilities,
         layer=options.layer % num_layers,
@@ -195,7 +196,7 @@ def attention(options: PlotOptions) -> list[Picture]:
 def _draw_attention(
     figure, tokens: Sequence[str], name: str, probabilities, layer: int, num_columns: int
 ) -> None:
-    """Draws all heads on one scale, that of the square root: most probabilities are small."""
+    """Draws all heads on one scale of square roots, because most probabilities are small."""
     from matplotlib.colors import PowerNorm
 
     axes_of_heads = _panels(figure, len(probabilities), num_columns)
@@ -206,7 +207,7 @@ def _draw_attention(
         axes.set_title(f"layer {layer}, head {number}", fontsize="small")
         axes.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=7)
         axes.set_yticks(range(len(tokens)), tokens, fontsize=7)
-        # Panels of a row share the labels of the first one, those of a column of the last one.
+        # Panels of a row share the labels of the first one, panels of a column those at the bottom.
         axes.tick_params(
             labelleft=number % num_columns == 0,
             labelbottom=number + num_columns >= len(probabilities),
@@ -276,7 +277,7 @@ def with_runs_below(source: str) -> list[str]:
             f"{source} holds runs of several scripts, which are not compared: name those to draw: "
             f"{runs}"
         )
-    return list(scripts) or [source]
+    return list(scripts) if scripts else [source]
 
 
 def _draw_curves(figure, runs: Mapping[str, Sequence[Mapping]], metrics: Sequence[str]) -> None:
@@ -294,10 +295,12 @@ def _draw_curves(figure, runs: Mapping[str, Sequence[Mapping]], metrics: Sequenc
                 _draw_curve(axes, lines, split, metric, {**line_style(number), **style})
         title = metric.replace("_", " ").replace("lm", "LM")
         axes.set_title(title, fontsize="medium")
-        axes.set_ylabel(charts.find(metric).unit or title)
+        unit = charts.find(metric).unit
         if metric.endswith("perplexity"):
             axes.set_yscale("log")
             axes.set_ylabel(f"{title} (log)")
+        else:
+            axes.set_ylabel(unit if unit else title)
         axes.grid(alpha=0.3)
     # Panels share the axis of steps, whose labels are below the last ones.
     for axes in panels[-2:]:
@@ -341,9 +344,10 @@ def selection(options: PlotOptions) -> list[Picture]:
             draw = functools.partial(
                 _draw_selection, content=content, name=shorten(name, _MAX_NAME_LENGTH)
             )
-            picture_name = "selection"
             if len(options.sources) > 1:
                 picture_name = f"selection_{name.replace('/', '_')}"
+            else:
+                picture_name = "selection"
             pictures.append(Picture(picture_name, draw, (7, 5)))
     return pictures
 
@@ -365,7 +369,7 @@ def _draw_selection(figure, content: dict, name: str) -> None:
         scores: dict[float, list[float]] = {}
         for run in sorted(runs, key=lambda run: run["learning_rate"]):
             scores.setdefault(run["learning_rate"], []).append(run["metrics"][metric])
-        means = list(map(statistics.fmean, scores.values()))
+        means = [statistics.fmean(repetitions) for repetitions in scores.values()]
         axes.plot(list(scores), means, label=label, **line_style(number))
         _draw_runs(axes, runs, metric, fillstyle="none", markersize=6, **marker_style(number))
     if degenerate:
@@ -374,13 +378,12 @@ def _draw_selection(figure, content: dict, name: str) -> None:
     # Learning rates are usually tried in powers.
     axes.set_xscale("log")
     rates = sorted({run["learning_rate"] for run in content["runs"]})
-    axes.set_xticks(rates, list(map("{:g}".format, rates)))
+    axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
     # Only the rates that were tried are labeled.
     axes.minorticks_off()
     best = content["best"]
-    best_score = best["metrics"].get(metric)
-    if best_score is None:
-        best_score = math.nan
+    score = best["metrics"].get(metric)
+    best_score = math.nan if score is None else score
     axes.set(
         xlabel="learning rate (logarithmic)",
         ylabel=f"{metric.replace('_', ' ')} on the development set",
@@ -463,6 +466,6 @@ def write(picture: Picture, directory: str, formats: Sequence[str]) -> list[str]
 
 def names_of(paths: Sequence[str]) -> list[str]:
     """Returns short distinct names of paths: relative to the directory they have in common."""
-    absolute = list(map(os.path.abspath, paths))
-    common = os.path.commonpath(list(map(os.path.dirname, absolute)))
+    absolute = [os.path.abspath(path) for path in paths]
+    common = os.path.commonpath([os.path.dirname(path) for path in absolute])
     return [os.path.relpath(path, common) for path in absolute]

@@ -25,7 +25,7 @@ def show_mean(values: Sequence[float], decimals: int = 4) -> str:
     finite."""
     if not values:
         return "-"
-    if not all(map(math.isfinite, values)):
+    if not all(math.isfinite(value) for value in values):
         return "diverged"
     mean, deviation = mean_and_deviation(values)
     if deviation is None:
@@ -35,16 +35,17 @@ def show_mean(values: Sequence[float], decimals: int = 4) -> str:
 
 def columns(text: str) -> int:
     """Returns the width of a text on a terminal."""
-    widths = list(map(unicodedata.east_asian_width, text))
     # Chinese characters are wide (W), and take two columns, as do full-width (F) ones.
-    return len(text) + widths.count("W") + widths.count("F")
+    return len(text) + sum(unicodedata.east_asian_width(letter) in ("W", "F") for letter in text)
 
 
 def pad(
     rows: Sequence[Sequence[str]], align: Callable[[str, int], str] = str.rjust
 ) -> list[list[str]]:
     """Pads the cells of a table to the width of their column."""
-    widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
+    widths = []
+    for column in zip(*rows, strict=True):
+        widths.append(max(columns(cell) for cell in column))
     padded = []
     for row in rows:
         cells = []
@@ -103,7 +104,7 @@ def readable_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> s
     """Formats a Markdown table; texts are code, so that no markup in them is interpreted."""
     lines = [header, ["---"] * len(header)]
     for row in rows:
-        lines.append(list(map(code, row)))
+        lines.append([code(cell) for cell in row])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

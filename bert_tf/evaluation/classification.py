@@ -1,4 +1,4 @@
-"""Metrics of classification and regression on sentences: GLUE's, and those of custom tasks.
+"""Metrics of classification and regression on sentences, of GLUE and of custom tasks.
 
 Input: predictions and labels. Output: name → score; confusion matrices as text and as a figure, a
 table of scores by class.
@@ -31,7 +31,7 @@ TASK_METRICS: dict[str, tuple[str, ...]] = {
     "wnli": ("accuracy",),
 }
 CUSTOM_CLASSIFICATION = ("accuracy", "macro_f1", "matthews_correlation")
-# With two classes, F1 is that of the second one, as in MRPC and QQP.
+# With two classes, F1 is the score of the second one, as in MRPC and QQP.
 CUSTOM_TWO_CLASSES = (*CUSTOM_CLASSIFICATION, "f1")
 CUSTOM_REGRESSION = ("pearson", "spearman")
 CUSTOM_MULTI_LABEL = ("micro_f1", "macro_f1", "subset_accuracy", "micro_precision", "micro_recall")
@@ -168,7 +168,7 @@ def score_multi_label(predictions: np.ndarray, labels: np.ndarray) -> dict[str, 
         "micro_precision": correct / max(counts.predicted.sum(), 1),
         "micro_recall": correct / max(counts.true.sum(), 1),
     }
-    return dict(zip(scores, map(float, scores.values()), strict=True))
+    return {name: float(score) for name, score in scores.items()}
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -224,9 +224,7 @@ def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence
         name = shorten(names[index], _MAX_NAME_LENGTH)
         rows.append([name, *_decimals(scores[index]), f"{counts.true[index]:,}"])
     seen = counts.frequency() > 0
-    means = np.zeros(3)
-    if seen.any():
-        means = scores[seen].mean(axis=0)
+    means = scores[seen].mean(axis=0) if seen.any() else np.zeros(3)
     rows.append(["macro average", *_decimals(means), f"{len(labels):,}"])
     lines = named_table(rows).split("\n")
     if len(visible) < len(names):
@@ -236,7 +234,7 @@ def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence
 
 def _decimals(values: np.ndarray) -> list[str]:
     """Returns scores as a table shows them."""
-    return list(map("{:.4f}".format, values))
+    return [f"{value:.4f}" for value in values]
 
 
 def confusion_text(matrix: np.ndarray, names: Sequence[str]) -> str:
@@ -245,12 +243,12 @@ def confusion_text(matrix: np.ndarray, names: Sequence[str]) -> str:
     if len(names) > _MAX_COLUMNS:
         return _frequent_confusions(matrix, names)
     heads = names
-    if sum(map(columns, names)) > _MAX_HEAD_WIDTH:
-        heads = list(map(str, range(len(names))))
-        names = list(map("{}: {}".format, heads, names))
+    if sum(columns(name) for name in names) > _MAX_HEAD_WIDTH:
+        heads = [str(number) for number in range(len(names))]
+        names = [f"{number}: {name}" for number, name in enumerate(names)]
     rows = [["true \\ predicted", *heads]]
     for name, counts in zip(names, matrix.tolist(), strict=True):
-        rows.append([name, *map("{:5,}".format, counts)])
+        rows.append([name, *(f"{count:5,}" for count in counts)])
     return named_table(rows)
 
 

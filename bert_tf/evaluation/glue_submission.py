@@ -123,7 +123,7 @@ def write_submission_file(
             )
         # Adding 0 makes the 0 of a clipped -0.0 positive.
         numbers = np.clip(numbers, 0, _HIGHEST_SIMILARITY) + 0.0
-        predictions = list(map("{:.3f}".format, numbers))
+        predictions = [f"{number:.3f}" for number in numbers]
     with files.atomic_write(path) as file:
         file.write(f"{_HEADER}\n")
         for index, prediction in zip(ids, predictions, strict=True):
@@ -152,16 +152,23 @@ def describe_submission(entries: Sequence[SubmissionEntry]) -> str:
     predictions of each class."""
     lines = [f"{'file':11} predictions  {'distribution':56}  from"]
     for entry in entries:
-        source = entry.source or ("constant" if entry.predictions else "MISSING")
-        distribution = "-"
-        if entry.predictions and SUBMISSION_FILES[entry.name].labels is None:
-            numbers = np.array(entry.predictions, np.float64)
-            distribution = f"{numbers.min():.4f} to {numbers.max():.4f}, mean {numbers.mean():.4f}"
-        elif entry.predictions:
-            counts = sorted(Counter(entry.predictions).items())
-            distribution = ", ".join(f"{label}: {count}" for label, count in counts)
+        if entry.source is not None:
+            source = entry.source
+        else:
+            source = "constant" if entry.predictions else "MISSING"
+        distribution = _distribution(entry)
         lines.append(f"{entry.name:11} {len(entry.predictions):11,}  {distribution:56}  {source}")
     return "\n".join(lines)
+
+
+def _distribution(entry: SubmissionEntry) -> str:
+    if not entry.predictions:
+        return "-"
+    if SUBMISSION_FILES[entry.name].labels is None:
+        numbers = np.array(entry.predictions, np.float64)
+        return f"{numbers.min():.4f} to {numbers.max():.4f}, mean {numbers.mean():.4f}"
+    counts = sorted(Counter(entry.predictions).items())
+    return ", ".join(f"{label}: {count}" for label, count in counts)
 
 
 def make_submission(

@@ -41,8 +41,9 @@ def search(
         for start in range(0, len(chunk), _ROWS_AT_ONCE):
             products = queries @ np.asarray(chunk[start : start + _ROWS_AT_ONCE], np.float32).T
             for query, row in enumerate(products):
-                candidates = np.arange(len(row))
-                if len(best_scores[query]) == k:
+                if len(best_scores[query]) < k:
+                    candidates = np.arange(len(row))
+                else:
                     # Written so that NaN is a candidate and gets noticed. Equal scores lose to the
                     # documents before them.
                     candidates = np.flatnonzero(~(row <= best_scores[query][-1]))

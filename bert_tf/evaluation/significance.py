@@ -18,7 +18,7 @@ class Difference:
     """Difference of a row to another one.
 
     Attributes:
-      mean: of its repetitions, less that of the other one.
+      mean: mean of its repetitions minus the mean of the other row's.
       low, high: 95% interval; None with too few repetitions, or if all differ by the same.
       p: two-sided probability of so large a difference by chance alone.
     """
@@ -39,7 +39,7 @@ def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
     is_paired = a.keys() == b.keys()
     if is_paired:
         # In the order of the same seeds.
-        baseline = np.array(list(map(b.__getitem__, a)))
+        baseline = np.array([b[seed] for seed in a])
         spread = np.ptp(values - baseline)
     else:
         spread = np.ptp(values) + np.ptp(baseline)
@@ -62,7 +62,7 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
     corrected: list[float | None] = [None] * len(values)
     largest = 0.0
     for rank, index in enumerate(sorted(tested, key=values.__getitem__)):
-        # A corrected value is never below that of a smaller p.
+        # No corrected value is below the corrected value of a smaller p.
         largest = max(largest, min(1.0, (len(values) - rank) * values[index]))
         corrected[index] = largest
     return corrected

@@ -4,8 +4,8 @@ original.
     results = find_answers(data, contexts, windows, start_logits, end_logits, AnswerOptions())
     results[0].choose().text
 
-The score of the span from token i to token j ≥ i is S·T_i + E·T_j; that of "no answer" is the score
-of [CLS] (paper, sections 4.2 and 4.3). An answer is the part of the context from the first
+The score of the span from token i to token j ≥ i is S·T_i + E·T_j; "no answer" has the score of
+[CLS] (paper, sections 4.2 and 4.3). An answer is the part of the context from the first
 character of token i to the last of token j, never put together again from tokens. docs/squad.md
 lists the differences to the original's text.
 
@@ -159,7 +159,7 @@ def find_answers(
     remain. The null score is the smallest of all windows.
 
     Args:
-      contexts, windows: of `make_windows` for `data`. `windows.row_lengths` are those of the
+      contexts, windows: of `make_windows` for `data`. `windows.row_lengths` are the numbers of
         logits; other fields of that shape are ignored.
       start_logits, end_logits: float32 [T], the logits of all windows, concatenated.
 
@@ -223,7 +223,8 @@ def find_answers(
                 start_logits[cls].astype(np.float64),
                 end_logits[cls].astype(np.float64),
             )
-            candidates = _Candidates(*map(np.concatenate, zip(candidates, nulls, strict=True)))
+            pairs = zip(candidates, nulls, strict=True)
+            candidates = _Candidates(*(np.concatenate(pair) for pair in pairs))
         # Best first, equals in their order.
         scores = candidates.start_logit + candidates.end_logit
         order = np.lexsort((-scores, candidates.question))
@@ -242,10 +243,8 @@ def best_spans(results: Sequence[QuestionAnswers]) -> dict[str, str]:
     """Returns id → the best answer that is a part of the context; "" for none."""
     spans = {}
     for result in results:
-        # "" stands for a question that no span can answer.
-        spans[result.id] = ""
-        if result.best_span is not None:
-            spans[result.id] = result.best_span.text
+        span = result.best_span
+        spans[result.id] = "" if span is None else span.text
     return spans
 
 
@@ -255,7 +254,7 @@ def collect_null_odds(results: Sequence[QuestionAnswers]) -> dict[str, float] | 
     for result in results:
         if result.null_odds is not None:
             odds[result.id] = result.null_odds
-    return odds or None
+    return odds if odds else None
 
 
 def _bounds(lengths: np.ndarray) -> np.ndarray:
@@ -301,7 +300,7 @@ def _find_spans(
     options: AnswerOptions,
 ) -> _Spans:
     """Returns the candidates of windows, in their order, then by the rank of the start, then by
-    that of the end.
+    the rank of the end.
 
     Logits are float32 [W, S]; the context tokens begin at `doc_token_start`, `num_tokens` of them,
     [W] each; an answer may begin where `max_context`, bool [sum of `num_tokens`], is true.
@@ -314,7 +313,7 @@ def _find_spans(
     may_end = (last >= 0) & (last < limit)
     may_start = (first >= 0) & (first < limit)
     position = _bounds(num_tokens)[:-1, None] + first
-    # Positions outside of the context would be those of other windows.
+    # Positions outside of the context would belong to other windows.
     may_start[may_start] = max_context[position[may_start]]
     # All pairs of a start and an end of a window.
     length = last[:, None, :] - first[:, :, None] + 1  # [W, K, K]
@@ -338,12 +337,11 @@ def _best_positions(logits: np.ndarray, count: int) -> np.ndarray:
     # stable order. Adding 0 makes -0 equal to 0.
     bits = (logits + np.float32(0)).view(np.uint32)
     falling = np.where(bits >> 31, bits, ~(bits | np.uint32(1 << 31)))
-    keys = (falling.astype(np.uint64) << np.uint64(32)) | np.arange(
-        logits.shape[1], dtype=np.uint64
-    )
-    if count < logits.shape[1]:
-        keys = np.partition(keys, count - 1, axis=1)[:, :count]
-    return (np.sort(keys, axis=1) & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    positions = np.arange(logits.shape[1], dtype=np.uint64)
+    keys = (falling.astype(np.uint64) << np.uint64(32)) | positions
+    count = min(count, logits.shape[1])
+    best = np.partition(keys, count - 1, axis=1)[:, :count]
+    return (np.sort(best, axis=1) & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
 
 def _choose_nbest(
@@ -363,9 +361,7 @@ def _choose_nbest(
     nbest = []
     for (text, row), weight in zip(best.items(), weights, strict=True):
         start, end, start_logit, end_logit = row
-        borders: tuple[int | None, int | None] = (start, end)
-        if start < 0:
-            borders = (None, None)
+        borders: tuple[int | None, int | None] = (None, None) if start < 0 else (start, end)
         nbest.append(Candidate(text, *borders, weight / total, start_logit, end_logit))
     result = QuestionAnswers(id, nbest, None)
     if not options.version_2_with_negative:

@@ -5,7 +5,7 @@
     scores = score(data, answers, collect_null_odds(results), version_2=True)
 
 Input: texts of answers and null odds by the ids of the questions, and the right answers. Output:
-the scores in percent. The rules, and the order of the sums, are those of evaluate-v1.1.py and
+the scores in percent. The rules, and the order of the sums, come from evaluate-v1.1.py and
 evaluate-v2.0.py.
 """
 
@@ -134,7 +134,8 @@ def _means(prefix: str, answer_scores: list[_AnswerScore]) -> dict[str, float]:
     total = len(answer_scores)
     # `sum` in the order of the questions, as in the official scripts: numpy's pairwise sum rounds
     # otherwise.
-    exact, f1 = map(sum, zip(*answer_scores, strict=True))
+    exact = sum(answer_score.exact for answer_score in answer_scores)
+    f1 = sum(answer_score.f1 for answer_score in answer_scores)
     return {
         f"{prefix}exact": 100.0 * exact / total,
         f"{prefix}f1": 100.0 * f1 / total,
@@ -194,7 +195,7 @@ def tune_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str, 
         as_answered = _score_answer(spans[question.id], question, version_2=True)
         as_null = _score_answer("", question, version_2=True)
         gain_of[question.id] = as_answered.f1 - as_null.f1
-    gains = np.array(list(map(gain_of.__getitem__, null_odds)))
+    gains = np.array([gain_of[id] for id in null_odds])
     odds = np.array(list(null_odds.values()))
     values, group = np.unique(odds, return_inverse=True)  # [n], ascending
     # Sum of the gains of the k questions with the lowest odds, [n + 1].
@@ -227,17 +228,22 @@ def _score_answer(answer: str, question: Question, version_2: bool) -> _AnswerSc
     two texts without a word agree. In version 1.1 their F1 is 0.
     """
     words = _words(answer)
-    rights = [_words(right.text) for right in question.answers]
-    if version_2:
-        rights = list(filter(None, rights)) or [[]]
+    rights = []
+    for right_answer in question.answers:
+        right_words = _words(right_answer.text)
+        if right_words or not version_2:
+            rights.append(right_words)
+    if version_2 and not rights:
+        rights.append([])
     exact = 0
     f1 = 0.0
     for right in rights:
         exact = max(exact, int(words == right))
-        f1 = max(f1, _f1(words, right))
-        # Two texts without a word have no common one.
         if version_2 and words == right:
+            # Two texts without a word have no common one.
             f1 = 1.0
+        else:
+            f1 = max(f1, _f1(words, right))
     return _AnswerScore(exact, f1)
 
 

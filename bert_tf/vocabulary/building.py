@@ -244,7 +244,8 @@ def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> C
     paths = files.expand_patterns(getattr(options, flag), flag)
     for path in paths:
         files.check_readable(path, flag)
-    with Progress("counting words", total=sum(map(files.file_size, paths)), unit="B") as progress:
+    size = sum(files.file_size(path) for path in paths)
+    with Progress("counting words", total=size, unit="B") as progress:
         return count_words(
             paths,
             options.do_lower_case,
@@ -372,7 +373,7 @@ def _portions(paths: Sequence[str]) -> Iterator[Portion]:
             # In the text, and in the file as it is stored.
             offset = position = 0
             if file is raw and not files.is_remote(path):
-                # The portions are those of `readlines` below, but the workers read the text.
+                # The portions are as `readlines` makes them below, but the workers read the text.
                 size = os.path.getsize(path)
                 while offset < size:
                     file.seek(offset + _PORTION_BYTES)

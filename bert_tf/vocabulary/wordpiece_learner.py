@@ -35,7 +35,7 @@ _SLACK = 0.03
 _UNUSED_BEFORE_UNK = 99
 # Characters of every vocabulary, even if the corpus lacks them: printable ASCII, and the quotation
 # marks, dashes and signs that a word processor or a web page may put in any text.
-_COMMON_CHARACTERS = (*map(chr, range(0x21, 0x7F)), *"‘’“”–—…•°×£€")
+_COMMON_CHARACTERS = (*(chr(code) for code in range(0x21, 0x7F)), *"‘’“”–—…•°×£€")
 _LEARNER = ("tools", "wordpiece_vocab", "wordpiece_tokenizer_learner_lib.py")
 
 
@@ -122,16 +122,14 @@ def _learn_pieces(words: list[tuple[str, int]], num_pieces: int, num_workers: in
     # English texts the right threshold is 1.2 to 1.4 times the count of the word that would be the
     # last one.
     counts = sorted((count for word, count in words if len(word) > 1), reverse=True)
-    start = 1
-    if num_pieces <= len(counts):
-        start = counts[num_pieces - 1]
+    start = counts[num_pieces - 1] if num_pieces <= len(counts) else 1
     probes = [math.ceil(1.2 * start), math.ceil(1.4 * start) + 1]
     learn = functools.partial(_learn_with_threshold, words)
     while probes:
         workers = min(num_workers, len(probes))
         results = parallel.ordered_map(learn, probes, workers)
         pieces.update(zip(probes, results, strict=True))
-        sizes = dict(zip(pieces, map(len, pieces.values()), strict=True))
+        sizes = {threshold: len(learned) for threshold, learned in pieces.items()}
         if any(num_pieces <= size <= max_pieces for size in sizes.values()):
             break
         probes = _next_probes(sizes, num_pieces, max_pieces)
