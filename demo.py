@@ -196,7 +196,7 @@ def train(text: str, vocab: str, run: str, options: DemoOptions) -> None:
 def step(title: str, script: str, *arguments: str) -> None:
     """Prints a command and runs it."""
     # One flag per line, in a form that can be pasted into a shell.
-    words = [f"python {script}", *map(shlex.quote, arguments)]
+    words = [f"python {script}", *(shlex.quote(argument) for argument in arguments)]
     command = " \\\n    ".join(words)
     print(f"\n=== {title}\n$ {command}\n", flush=True)
     start = time.perf_counter()
@@ -219,7 +219,7 @@ def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> N
     from bert_tf.training.run_directory import read_metrics
     from modeling.checkpoints.tensorflow_files import latest_checkpoint
 
-    # Metrics at the start are those of the first report, on training data, as those at the end.
+    # The first report has the metrics at the start, on training data, as the last has at the end.
     counts = json_files.read(f"{text}/corpus.tfrecord.stats.json")["counts"]
     lines = read_metrics(run)
     training = [line for line in lines if line["split"] == "train"]

@@ -16,7 +16,7 @@
       --init_checkpoint=bert_base --output_dir=out --do_train --do_eval
 
 The same command again resumes. The original's code for SWAG was not released; the defaults are
-those of the paper.
+the paper's.
 """
 
 from bert_common import cli

@@ -2,12 +2,12 @@
 
   python benchmarks/aot.py --size=base --max_seq_length=128 --batch_size=256    # NVIDIA H100
   python benchmarks/aot.py --device=v5e --size=L2-H128 --batch_size=128         # a TPU
-  python benchmarks/aot.py --check       # whether plans are still those of aot_golden.json
+  python benchmarks/aot.py --check       # whether plans are still as in aot_golden.json
 
-XLA's compilers need no device. The step is that of `run_pretraining.py`, in bfloat16: TensorFlow
+XLA's compilers need no device. `run_pretraining.py` has the same step, in bfloat16: TensorFlow
 writes it as HLO, and JAX's compiler, which is the same one, plans it. Nothing is run, so that
 milliseconds are a prediction, a roofline of each kernel. Against runs on an H100, GiB are right to
-1 %, milliseconds of Base and Large 3 to 9 % too low and those of small models 20 to 35 %.
+1 %, milliseconds 3 to 9 % too low for Base and Large and 20 to 35 % for small models.
 --compiler_python names the Python of a separate environment:
 
   python3.11 -m venv aot
@@ -32,8 +32,8 @@ from bert_common.errors import UserError
 from bert_common.options import Options, option
 from bert_tf.tables import named_table
 
-# The numbers below are those of the card that the prediction was compared with: see
-# docs/devices.md for what it predicts, and how far it was from the runs.
+# The numbers below belong to the card that the prediction was compared with: docs/devices.md shows
+# what it predicts, and how far it was from the runs.
 _GIB = 2**30
 # Weight, gradient and two slots of a parameter, in float32.
 _STATE_BYTES = 16
@@ -249,7 +249,7 @@ class CompiledStep(NamedTuple):
     Attributes:
       gib: maximum memory: temporary arrays, weights, gradients and both slots of AdamW.
       traffic: bytes read and written by forward and backward pass.
-      flops: FLOP of forward and backward pass; on a GPU those of the products.
+      flops: FLOP of forward and backward pass; on a GPU of the products only.
       seconds: predicted time; on a TPU without the update, as its compiler estimates.
       kernels: kernels in their order; none on a TPU.
       text: optimized HLO; empty on a TPU.
@@ -434,9 +434,10 @@ def export(options: AotOptions, path: str) -> tuple[int, int]:
         hidden_dropout_prob=options.dropout,
         attention_probs_dropout_prob=options.attention_dropout,
     )
-    policy = options.precision
-    if policy != "float32":
-        policy = f"mixed_{policy}"
+    if options.precision == "float32":
+        policy = "float32"
+    else:
+        policy = f"mixed_{options.precision}"
     model = modeling.BertForPreTraining(config, dtype=policy)
     model.encoder.recompute = options.recompute
     model.encoder.fused_attention = options.fused_attention
@@ -598,7 +599,7 @@ def _closing_parenthesis(text: str, start: int) -> int:
 def kernels_of(
     computations: dict[str, list[Instruction]], name: str, rates: Rates = RATES[_H100]
 ) -> list[Kernel]:
-    """Returns the kernels of a computation in their order, those of its loops repeated."""
+    """Returns the kernels of a computation in their order, the kernels of its loops repeated."""
     instructions = {instruction.name: instruction for instruction in computations[name]}
     kernels = []
     for instruction in computations[name]:
@@ -636,16 +637,17 @@ def _kernel(
     names = dict.fromkeys(instruction.operands)
     operands = [instructions[name] for name in names if name in instructions]
     traffic = _traffic(instruction, operands, parts)
-    flops = 0.0
     if instruction.operation == "custom-call":
         flops = _custom_call_flops(instruction, instruction.target, operands)
+    else:
+        flops = 0.0
     for part in parts:
         if part.operation == "convolution":
             flops += _convolution_flops(part, [*instructions.values(), *parts])
     tensorflow_name = re.search(r'op_name="([^"]*)"', instruction.attributes)
     description = [instruction.target, tensorflow_name[1] if tensorflow_name else ""]
     for element_type, sizes in instruction.shapes:
-        description.append(f"{element_type}[{','.join(map(str, sizes))}]")
+        description.append(f"{element_type}[{','.join(str(size) for size in sizes)}]")
     kind = "other"
     for name, pattern in _KINDS.items():
         if re.search(pattern, " ".join(description)):

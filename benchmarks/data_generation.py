@@ -72,13 +72,16 @@ def main(options: DataGenerationOptions) -> None:
     vocab_file = files.check_readable(options.vocab_file, "vocab_file")
     with tempfile.TemporaryDirectory() as folder:
         if options.corpus_file:
+            title = options.corpus_file
             source = files.check_readable(options.corpus_file, "corpus_file")
         else:
+            title = "docstrings of the installed packages"
             source = docstring_corpus(folder)
         with open(source, "rb") as file:
             text = file.read(int(options.corpus_mb * 1e6))
         # End after a whole document, if there are several.
-        text = text[: text.rfind(b"\n\n") + 2] or text
+        if b"\n\n" in text:
+            text = text[: text.rindex(b"\n\n") + 2]
         corpus = os.path.join(folder, "corpus.txt")
         with open(corpus, "wb") as output:
             output.write(text)
@@ -92,7 +95,7 @@ def main(options: DataGenerationOptions) -> None:
             options.threads,
             folder,
         )
-    title = options.corpus_file or "docstrings of the installed packages"
+
     print(f"{title}: {len(text) / 1e6:.1f} MB of text, {_SETTINGS}")
     options.record("pre-training data", f"{len(text) / 1e6:.1f} MB, {title}", seconds)
     interleaved.print_rates(seconds, [len(text) / 1e3] * options.repetitions, "kB")

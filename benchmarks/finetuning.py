@@ -83,7 +83,7 @@ def _steps_of_turns(steps_per_epoch: int, options: FinetuningOptions) -> list[in
         part = steps_per_epoch // num_turns
         if turn < steps_per_epoch % num_turns:
             part += 1
-        steps.append(min(part, options.max_steps or part))
+        steps.append(part if options.max_steps is None else min(part, options.max_steps))
     return steps
 
 

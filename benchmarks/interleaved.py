@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks.history import HistoryOptions
 from bert_common import gpus
-from bert_common.errors import UserError
+from bert_common.errors import UserError, listed
 from bert_common.options import Options, option
 from bert_tf.tables import named_table
 
@@ -161,7 +161,7 @@ def take_turns(
     available = sorted(os.sched_getaffinity(0))
     cores = available[: options.threads]
     print(
-        f"{len(cores)} threads on cores {', '.join(map(str, cores))} of {os.cpu_count()}; load "
+        f"{len(cores)} threads on cores {listed(cores)} of {os.cpu_count()}; load "
         f"{os.getloadavg()[0]:.1f} before; {num_turns} turns in shuffled order; "
         f"{options.clock} time",
         flush=True,
@@ -176,8 +176,9 @@ def take_turns(
         # A test must fail with the program's error.
         if options.one_process:
             raise error
-        reason = str(error)
-        if not isinstance(error, UserError):
+        if isinstance(error, UserError):
+            reason = str(error)
+        else:
             reason = f"{type(error).__name__}: {error}"
         count = len(seconds.pop(name))
         turns.pop(name, None)
@@ -293,7 +294,7 @@ def print_rates(
     if not seconds:
         return
     first = next(iter(seconds))
-    further = columns or {}
+    further = {} if columns is None else columns
     heading = ["program", f"{unit}/s", "quartiles", *further]
     rows = [[*heading, f"{first} is faster by", "95 % interval"]]
     for name, turns in seconds.items():

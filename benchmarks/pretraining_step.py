@@ -89,7 +89,8 @@ def main(options: PretrainingStepOptions) -> None:
     config = find_config(options.size, options.vocab_size)
     config.check_sequence_length(options.max_seq_length)
     with tempfile.TemporaryDirectory() as folder:
-        programs = (_MATMUL, *(options.programs or _DEFAULT_PROGRAMS[options.device]))
+        models = options.programs if options.programs else _DEFAULT_PROGRAMS[options.device]
+        programs = (_MATMUL, *models)
         seconds = take_turns(
             options, programs, options.repetitions, _build, options, config, folder
         )
@@ -174,7 +175,7 @@ def _build(
         from benchmarks.tensorflow_programs import matmul
 
         num_steps = _MATMULS
-        # The peak of a CPU is that of float32, also for programs in bfloat16.
+        # The peak of a CPU is measured in float32, also for programs in bfloat16.
         dtype = "float32" if options.device == "cpu" else options.precision
         step = matmul(_MATMUL_SIZES[options.device], dtype)
     else:

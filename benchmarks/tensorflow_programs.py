@@ -1,4 +1,4 @@
-"""Training steps in TensorFlow: this project's as its scripts run them, and that of a peer.
+"""Training steps in TensorFlow: this project's as its scripts run them, and a peer's.
 
 The peer is the Model Garden (tf-models-official): a model of the same shape as ours with its AdamW,
 in a graph, with and without XLA; masked positions are gathered, as ours are.

@@ -167,7 +167,7 @@ def _nanotoken(options: TokenizationOptions, warm_up: list[str]) -> Candidate:
 def main(options: TokenizationOptions) -> int:
     warm_up, lines = split(_read_text(options), int(options.megabytes * 1e6))
     candidates = _candidates(options, warm_up, lines)
-    # All threads of this process share the core, so that processor time is that of one core.
+    # All threads of this process share one core, so that processor time is the time of a core.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     batches = []
     for start in range(0, len(lines), _BATCH_SIZE):
@@ -181,16 +181,15 @@ def main(options: TokenizationOptions) -> int:
             expected = ids
         pairs = zip(ids, expected, strict=True)
         num_different[name] = sum(row != expected_row for row, expected_row in pairs)
-    num_tokens = sum(map(len, expected))
+    num_tokens = sum(len(ids) for ids in expected)
+    characters = f"{sum(len(line) for line in lines) / 1e6:.1f} million characters"
     print(
         "processor time on one core; the column 'x tokenizers' compares with the faster of its "
-        f"methods\n{sum(map(len, lines)) / 1e6:.1f} million characters in {len(lines):,} lines, "
-        f"{num_tokens:,} tokens"
+        f"methods\n{characters} in {len(lines):,} lines, {num_tokens:,} tokens"
     )
     seconds = _measure(candidates, batches, options.repetitions)
     _print_table(seconds, num_tokens, num_different)
-    characters = f"{sum(map(len, lines)) / 1e6:.1f} million characters"
-    title = options.text_file or "docstrings of the installed packages"
+    title = options.text_file if options.text_file else "docstrings of the installed packages"
     rivals = {name: [value] for name, value in seconds.items() if name != _WARM}
     options.record("tokenization", f"{characters}, {title}", {_WARM: [seconds[_WARM]], **rivals})
     for name, count in num_different.items():
@@ -204,7 +203,7 @@ def _read_text(options: TokenizationOptions) -> list[str]:
     """Returns the lines of the text that are not empty."""
     lines = []
     with tempfile.TemporaryDirectory() as folder:
-        patterns = options.text_file or docstring_corpus(folder)
+        patterns = options.text_file if options.text_file else docstring_corpus(folder)
         for path in files.expand_patterns(patterns, "text_file"):
             with open(path, encoding="utf-8") as file:
                 for line in file:
@@ -226,7 +225,7 @@ def split(lines: list[str], characters: int, seed: int = 0) -> tuple[list[str], 
     middle, end = np.searchsorted(totals, [characters, 2 * characters]) + 1
     measured = lines[:middle]
     warm_up = lines[middle:end]
-    if 10 * sum(map(len, warm_up)) < characters:
+    if 10 * sum(len(line) for line in warm_up) < characters:
         raise UserError(
             f"the text has fewer than {characters * 11 // 10:,} characters: give more text or "
             "lower --megabytes"

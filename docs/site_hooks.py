@@ -65,7 +65,7 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Changes the links of the pages in docs/; `on_files` has changed those of the others."""
+    """Changes the links of the pages in docs/; `on_files` has changed the links of the others."""
     if page.file.generated_by:
         return markdown
     return _with_site_links(markdown, "docs")

@@ -3,9 +3,9 @@
   python experiments/figure5.py --scale=laptop --output_dir=results/figure5 \\
       --corpus='corpus/*.txt' --glue_dir=glue
 
-Two curves: the masked LM with next sentence, and left to right without it. The pre-trainings are
-those of table 5. On a laptop, with 59 MB of novels, expect 40 minutes of jobs a seed, 10 where
-table 5 is there, and MNLI of 36 to 41.
+Two curves: the masked LM with next sentence, and left to right without it. Table 5 has the same
+pre-trainings. On a laptop, with 59 MB of novels, expect 40 minutes of jobs a seed, 10 where table 5
+is there, and MNLI of 36 to 41.
 """
 
 from experiments.runner.experiment import Experiment, Model, Row

@@ -3,7 +3,7 @@
   python experiments/table1.py --scale=laptop --output_dir=results/table1 \\
       --corpus='corpus/*.txt' --glue_dir=glue
 
-The paper's numbers are those of the test server, which has the labels; ours are of the development
+The paper's numbers come from the test server, which has the labels; ours are of the development
 sets.
 """
 

@@ -21,7 +21,7 @@ NER = "ner"
 FEATURES = "features"
 PRETRAINING = "pretraining"
 
-# Recipe of SQuAD v2.0, whose batch size and epochs differ from those of v1.1.
+# Recipe of SQuAD v2.0, whose batch size and epochs differ from SQuAD v1.1.
 SQUAD_2 = "squad v2.0"
 
 
@@ -37,7 +37,7 @@ class Column:
       metric: key in the run's results.
       factor: factor from the result to the paper's unit.
       decimals: decimals in the table, as in the paper.
-      recipe: fine-tuning settings, a key of `Scale.fine_tuning`; None for those of the kind.
+      recipe: fine-tuning settings, a key of `Scale.fine_tuning`; None for the kind's settings.
     """
 
     title: str
@@ -53,7 +53,7 @@ def _glue(title: str, task: str, metric: str) -> Column:
     return Column(title, GLUE, task, f"eval_{metric}")
 
 
-# Titles are those of the paper's tables, metrics those that the tables report.
+# The paper's tables have these titles, and report these metrics.
 COLUMNS = {
     "mnli": _glue("MNLI-m", "mnli", "accuracy"),
     "mnli_mm": _glue("MNLI-mm", "mnli", "mismatched_accuracy"),

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 
 from bert_common import files, json_files, parallel
 from bert_common.errors import UserError
+from bert_common.options import as_flag
 from bert_common.progress import Progress
 
 LOG_FILE = "log.txt"
@@ -65,10 +66,8 @@ class Job:
                 words.append(f"--{name}")
             elif value is False:
                 words.append(f"--no{name}")
-            elif isinstance(value, tuple):
-                words.append(f"--{name}={','.join(map(str, value))}")
             else:
-                words.append(f"--{name}={value}")
+                words.append(f"--{name}={as_flag(value)}")
         return words
 
     def seconds(self) -> float | None:

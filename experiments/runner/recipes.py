@@ -91,7 +91,7 @@ class Recipes:
         self.jobs: dict[str, Job] = {}
         self._scale = scale
         self._options = options
-        self._seeds = options.seeds or scale.seeds
+        self._seeds = options.seeds if options.seeds else scale.seeds
         self._directory = os.path.join(options.output_dir or "results", "jobs")
         self._workers = {}
         if scale.cores is not None:
@@ -147,7 +147,8 @@ class Recipes:
             return self._feature_based(row, data, start, seed)
         # All columns of a kind share the script; columns of one task share the job.
         script, evaluation_flag = _SCRIPTS[column.kind]
-        settings = self._scale.fine_tuning[column.recipe or column.kind]
+        recipe = column.kind if column.recipe is None else column.recipe
+        settings = self._scale.fine_tuning[recipe]
         name = f"{column.task}-{start.name}-run{seed}"
         flags = {"do_train": True, evaluation_flag: True, **data}
         flags.update(settings.flags(seed))
@@ -219,7 +220,7 @@ class Recipes:
             phases.append(f"{phase.length}:{phase.share}:{train.file('train.tfrecord-*-of-*')}")
             eval_files.append(held_out.file("dev.tfrecord"))
             flops += phase.share * self._sequence_flops(model, phase)
-        # Operations are those of the matrix products, averaged over the phases.
+        # Only the operations of matrix products count, averaged over the phases.
         sequences = scale.steps * scale.batch_size
         # Figure 5 fine-tunes checkpoints of these pre-trainings.
         keeps_checkpoints = (
@@ -397,10 +398,11 @@ class Recipes:
 
     def _shape_name(self, model: Model) -> str:
         size = self._scale.sizes[model.size]
-        name = f"L{size.layers}-H{size.hidden}-A{size.heads}"
-        # Two trained models may have the same shape.
         if size.directory:
+            # Two trained models may have the same shape.
             name = f"{model.size}-given"
+        else:
+            name = f"L{size.layers}-H{size.hidden}-A{size.heads}"
         if model.cased:
             name += "-cased"
         if model.left_to_right:

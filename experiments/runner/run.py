@@ -84,10 +84,13 @@ def run(
         for note in plan.notes:
             print(f"note: {note}", flush=True)
     cores = find_scale(options.scale, {}).cores
-    # A job that uses all cores or devices must run alone.
-    at_a_time = options.jobs or 1
-    if options.jobs is None and cores is not None:
+    if options.jobs is not None:
+        at_a_time = options.jobs
+    elif cores is not None:
         at_a_time = max(1, parallel.default_num_workers() // cores)
+    else:
+        # A job that uses all cores or devices must run alone.
+        at_a_time = 1
     # Two processes would run the same jobs in the same directories.
     files.make_output_directory(options.output_dir, "output_dir")
     busy = (
@@ -95,7 +98,9 @@ def run(
         "stop it, or choose another directory"
     )
     with locks.directory_lock(options.output_dir, busy):
-        outcome = run_jobs(jobs, at_a_time, launch or process_launcher(cores))
+        if launch is None:
+            launch = process_launcher(cores)
+        outcome = run_jobs(jobs, at_a_time, launch)
         for plan in planned:
             # A table with some results is written, too: it lists the jobs that are missing.
             if outcome.complete & plan.result_jobs():
@@ -180,7 +185,8 @@ def describe(jobs: Mapping[str, Job], planned: Sequence[PlannedExperiment]) -> s
             flops += job.flops
         # One flag per line; it can be pasted into a shell, or into a script for a cluster.
         script, *arguments = job.command()
-        command = " \\\n    ".join([f"python {script}", *map(shlex.quote, arguments)])
+        words = [f"python {script}", *(shlex.quote(argument) for argument in arguments)]
+        command = " \\\n    ".join(words)
         lines += ["", title, command]
     lines += [
         "",

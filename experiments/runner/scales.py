@@ -1,7 +1,7 @@
 """Settings of each scale: model sizes, the length of pre-training, fine-tuning hyperparameters.
 
-The paper's are those of its sections 3, 4 and 5 and appendix A. The laptop's are chosen to fit into
-hours and for models that have learned something by then.
+The paper's are in its sections 3, 4 and 5 and appendix A. The laptop's are chosen to fit into hours
+and for models that have learned something by then.
 """
 
 import dataclasses
@@ -211,7 +211,7 @@ _LAPTOP = Scale(
         NER: FineTuning(3e-4, 32, 4, 128),
         FEATURES: FineTuning(1e-3, 32, 6, 128, extra={"lstm_units": 128}),
     },
-    # Small models differ more by the seed of their pre-training than by that of fine-tuning.
+    # Small models differ more by the seed of pre-training than by the seed of fine-tuning.
     seeds=(1, 2, 3),
     pretraining_seeds=True,
     members=3,
