@@ -292,7 +292,7 @@ def _checked(
             "with *"
         )
     # A script that reads its inputs is the only command of its process.
-    files.begin_register(opened=reads_inputs)
+    files.register.begin(opened=reads_inputs)
     _note_files_of_flags(values, arguments)
     names = [option.name for option in declared_options(options)]
     positions = _apply_config_files(options, values, names)
@@ -326,9 +326,9 @@ def _note_files_of_flags(values: flags.FlagValues, arguments: Sequence[str]) -> 
     for path in values[_CONFIG].value:
         # A run adds its next start to its own record, which no other output may replace anyway.
         if os.path.basename(path) != _RUN_FLAGS:
-            files.note_input(path, _CONFIG)
+            files.register.note(path, _CONFIG)
     for path in _flag_files(arguments[1:]):
-        files.note_input(path, _FLAG_FILE)
+        files.register.note(path, _FLAG_FILE)
 
 
 def _flag_files(words: Sequence[str]) -> Iterator[str]:

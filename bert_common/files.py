@@ -70,8 +70,8 @@ def open_file(
     """
     if "r" not in mode:
         locks.check_held()
-    elif _inputs.get(path) is None and _registers_opened:
-        note_input(path)
+    else:
+        register.note_opened(path)
     # Python's default would write "\r\n" on Windows, and the bytes would depend on the system.
     if newline is None and mode in ("w", "a"):
         newline = "\n"
@@ -270,44 +270,58 @@ def same_file(a: str, b: str) -> bool:
     return os.path.realpath(a) == os.path.realpath(b)
 
 
-# Register of what this process reads, path → the flag that names it; "" for files that it has only
-# opened.
-_inputs: dict[str, str] = {}
-# The same by the real paths, to which symbolic links lead.
-_real_inputs: dict[str, str] = {}
+class InputRegister:
+    """What this process reads, so that nothing that it writes can replace it."""
+
+    def __init__(self):
+        # Whether files that are opened count as well: in a process that is one command, a script.
+        self.counts_opened = False
+        # Path → the flag that names it; "" for files that were only opened.
+        self._inputs: dict[str, str] = {}
+        # The same by the real paths, to which symbolic links lead.
+        self._real_inputs: dict[str, str] = {}
+
+    def begin(self, opened: bool = False) -> None:
+        """Empties the register, as another command begins.
+
+        Args:
+          opened: whether files that are opened to be read are inputs, too. A program that calls
+            several functions may well read a file and replace it later.
+        """
+        self.counts_opened = opened
+        self._inputs.clear()
+        self._real_inputs.clear()
+
+    def note(self, path: str, flag: str = "") -> None:
+        """Registers a file that this process reads.
+
+        Args:
+          flag: name of the flag that names it.
+        """
+        # Paths are only collected here: links are followed when something is to be written.
+        self._inputs[path] = flag
+        self._real_inputs.clear()
+
+    def note_opened(self, path: str) -> None:
+        """Registers a file that is opened, unless it is known."""
+        if self.counts_opened and path not in self._inputs:
+            self.note(path)
+
+    def given(self) -> dict[str, str]:
+        """Returns path → flag of the inputs that flags name."""
+        return {path: flag for path, flag in self._inputs.items() if flag}
+
+    def flag_of(self, real_path: str) -> str | None:
+        """Returns the flag that names an input, "" if none does; None for any other file."""
+        if not self._real_inputs:
+            for name, flag in self._inputs.items():
+                real = _real_path(name)
+                self._real_inputs[real] = flag or self._real_inputs.get(real, "")
+        return self._real_inputs.get(real_path)
 
 
-# Whether files that are opened count as well: in a process that is one command, a script.
-_registers_opened = False
-
-
-def begin_register(opened: bool = False) -> None:
-    """Empties the register of inputs, as another command begins.
-
-    Args:
-      opened: whether files that are opened to be read are inputs, too. A program that calls several
-        functions may well read a file and replace it later.
-    """
-    global _registers_opened
-    _registers_opened = opened
-    _inputs.clear()
-    _real_inputs.clear()
-
-
-def note_input(path: str, flag: str = "") -> None:
-    """Registers a file that this process reads, so that nothing that it writes can replace it.
-
-    Args:
-      flag: name of the flag that names it.
-    """
-    # Paths are only collected here: links are followed when something is to be written.
-    _inputs[path] = flag
-    _real_inputs.clear()
-
-
-def given_inputs() -> dict[str, str]:
-    """Returns path → flag of the inputs that flags name."""
-    return {path: flag for path, flag in _inputs.items() if flag}
+# One for the process, as a command may write anything that any part of it has read.
+register = InputRegister()
 
 
 def check_replaceable(path: str, flag: str = "") -> None:
@@ -319,12 +333,8 @@ def check_replaceable(path: str, flag: str = "") -> None:
     Args:
       flag: name of the flag that names the output.
     """
-    if not _real_inputs:
-        for name, flag_name in _inputs.items():
-            real = _real_path(name)
-            _real_inputs[real] = flag_name or _real_inputs.get(real, "")
     real = _real_path(path)
-    named_by = _real_inputs.get(real)
+    named_by = register.flag_of(real)
     if named_by is None or (not named_by and locks.is_below_held(real)):
         return
     # Nothing is lost at a device, or at a name that is free by now.
@@ -343,7 +353,7 @@ def _check_command_output(path: str) -> None:
 
     A Python program may call a run, and then write its configuration anew.
     """
-    if _registers_opened:
+    if register.counts_opened:
         check_replaceable(path)
 
 
@@ -386,7 +396,7 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
                     "a file is expected"
                 )
             matching[path] = None
-            note_input(path, flag)
+            register.note(path, flag)
     if not matching:
         raise UserError(f"--{flag} names no file")
     return list(matching)

@@ -217,7 +217,7 @@ class Options:
         # A program may read the output of one call in the next, and write it again later. The
         # command line of a script begins the register itself, with its configuration files.
         if not self.script:
-            files.begin_register()
+            files.register.begin()
         self._note_inputs()
         for declared in declared_options(type(self)):
             declared.check(getattr(self, declared.name))
@@ -229,7 +229,7 @@ class Options:
                 self._check_has_effect(declared)
 
     def _note_inputs(self) -> None:
-        """Registers the files that the options name, see `files.note_input`."""
+        """Registers the files that the options name, see `files.register.note`."""
         for declared in declared_options(type(self)):
             value = getattr(self, declared.name)
             if declared.path not in (FILE, FILES) or not value or value == "-":
@@ -243,7 +243,7 @@ class Options:
                 else:
                     paths = files.glob_files(pattern)
                 for path in paths:
-                    files.note_input(path, declared.name)
+                    files.register.note(path, declared.name)
 
     def _check_has_effect(self, declared: Option) -> None:
         """Raises `UserError` unless one of the options in `only_with` is set."""

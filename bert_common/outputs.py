@@ -80,7 +80,7 @@ def check_run_directory(path: str, flag: str) -> None:
       UserError: it can't, or the directory contains weights of another program, whose configuration
         the run would replace, or an input of this command with the name of a result.
     """
-    for name, input_flag in files.given_inputs().items():
+    for name, input_flag in files.register.given().items():
         is_result = _RUN_RESULTS.fullmatch(os.path.basename(name)) is not None
         if is_result and files.same_file(files.parent_directory(name), path):
             raise UserError(

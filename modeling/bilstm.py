@@ -178,8 +178,10 @@ class FeatureTagger(keras.layers.Layer):
             x = ops.sum(x * weights[:, None], axis=2)
         elif self.combine == "sum":
             x = ops.sum(x, axis=2)
-        else:
+        elif self.combine == "concat":
             x = ops.reshape(x, (*ops.shape(x)[:2], self._input_size))
+        else:
+            raise ValueError(f"combine={self.combine!r} is unknown")
         for drop, lstm in zip(self.drops, self.lstms, strict=False):
             # `__call__` would hand the mask on to layers that do not support masks.
             x = lstm.call(drop(x, dropout=dropout, training=training), mask=mask)

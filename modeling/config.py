@@ -18,6 +18,15 @@ DECAYS = ("linear", "cosine", "constant", "wsd")
 HEAD_DROPOUT = 0.1
 # Ways to make one vector of a text's tokens, see `modeling/sentence_embedding.py`.
 POOLINGS = ("mean", "cls", "max")
+# Names that LoRA chooses the dense layers of an `EncoderLayer` by → their attributes.
+LORA_LAYERS = {
+    "query": "attention.query",
+    "key": "attention.key",
+    "value": "attention.value",
+    "attention_output": "attention_output",
+    "intermediate": "intermediate",
+    "output_dense": "output_dense",
+}
 
 # Smallest and largest values of the fields; other sizes start at 1. Tensors have no more than 2^31
 # rows.

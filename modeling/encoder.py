@@ -20,7 +20,7 @@ from modeling.attention import (
     attention_span,
     packed_span,
 )
-from modeling.config import BertConfig
+from modeling.config import LORA_LAYERS, BertConfig
 from modeling.costs import check_model
 from modeling.dropout import Dropout, DropoutStream
 from modeling.layers import (
@@ -225,17 +225,6 @@ class EncoderLayer(Configured, keras.layers.Layer):
         if return_attention_probabilities:
             return x, probabilities
         return x
-
-
-# Names that LoRA chooses the dense layers of an `EncoderLayer` by → their attributes.
-_LORA_LAYERS = {
-    "query": "attention.query",
-    "key": "attention.key",
-    "value": "attention.value",
-    "attention_output": "attention_output",
-    "intermediate": "intermediate",
-    "output_dense": "output_dense",
-}
 
 
 @register
@@ -495,11 +484,11 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
           ValueError: LoRA is enabled already.
         """
         # A list, as JSON has no tuples: the configuration must survive saving unchanged.
-        names = list(_LORA_LAYERS) if layers == "all" else list(layers)
+        names = list(LORA_LAYERS) if layers == "all" else list(layers)
         for name in names:
-            if name not in _LORA_LAYERS:
+            if name not in LORA_LAYERS:
                 raise UserError(
-                    f"layers={name!r}: LoRA can be given to {', '.join(_LORA_LAYERS)}, "
+                    f"layers={name!r}: LoRA can be given to {', '.join(LORA_LAYERS)}, "
                     'or to "all" of them'
                 )
         # No variable of a frozen layer trains, LoRA matrices included: unfreeze the layers, then
@@ -510,7 +499,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         for index, layer in enumerate(self.layers):
             for name in names:
                 seed = derived_seed(self.seed, f"lora/layer_{index}/{name}")
-                dense_layer = operator.attrgetter(_LORA_LAYERS[name])(layer)
+                dense_layer = operator.attrgetter(LORA_LAYERS[name])(layer)
                 dense_layer.enable_lora(
                     rank,
                     lora_alpha=lora_alpha,

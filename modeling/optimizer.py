@@ -321,9 +321,11 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
             # The stable phase has a factor above 1 here, which is clipped.
             decay_steps = self.steps * self.decay_proportion
             factor = ops.clip((self.steps - step) / decay_steps, 0.0, 1.0)
-        else:
+        elif self.decay == "cosine":
             progress = (step - self.warmup_steps) / float(max(self.steps - self.warmup_steps, 1))
             factor = 0.5 * (1.0 + ops.cos(math.pi * ops.clip(progress, 0.0, 1.0)))
+        else:
+            raise ValueError(f"decay={self.decay!r} is unknown")
         rate = self.learning_rate * factor
         if not self.warmup_steps:
             return rate

@@ -65,7 +65,7 @@ def _run_pairs():
 @pytest.fixture(autouse=True)
 def empty_register():
     yield
-    files.begin_register()
+    files.register.begin()
 
 
 def _content(source: str, tmp_path) -> str:
@@ -101,8 +101,8 @@ def test_the_output_of_a_script_is_none_of_its_inputs(tmp_path, options, source,
     with pytest.raises(UserError, match=rf"--{target}: .* is also --{source}, which would be lost"):
         cli.parse(options, ["script.py", *arguments])
     # The function that writes asks the register, too, in a process that is a script.
-    files.begin_register(opened=True)
-    files.note_input(str(path), source)
+    files.register.begin(opened=True)
+    files.register.note(str(path), source)
     with (
         pytest.raises(UserError, match="would be lost"),
         files.atomic_write(str(path)) as file,
@@ -115,7 +115,7 @@ def test_the_output_of_a_script_is_none_of_its_inputs(tmp_path, options, source,
 @pytest.mark.parametrize(("options", "source", "result"), _run_pairs())
 def test_the_results_of_a_run_are_none_of_its_inputs(tmp_path, options, source, result):
     (tmp_path / result).write_text("content\n")
-    files.begin_register()
+    files.register.begin()
     options(**{source: f"{tmp_path}/{result}"})._note_inputs()
     with pytest.raises(UserError, match=rf"--output_dir: .*{result}.* also --{source}"):
         outputs.check_run_directory(str(tmp_path), "output_dir")
@@ -125,7 +125,7 @@ def test_the_results_of_a_run_are_none_of_its_inputs(tmp_path, options, source, 
 def test_what_was_only_opened_is_not_replaced_outside_of_a_held_directory(tmp_path):
     path = tmp_path / "article.txt"
     path.write_text("evidence")
-    files.begin_register(opened=True)
+    files.register.begin(opened=True)
     assert files.read_text(str(path)) == "evidence"
     with pytest.raises(UserError, match="read by this command"):
         files.copy(__file__, str(path))
@@ -134,7 +134,7 @@ def test_what_was_only_opened_is_not_replaced_outside_of_a_held_directory(tmp_pa
     with locks.directory_lock(str(tmp_path), "busy"):
         files.copy(__file__, str(path))
     # A program that is no script may do both.
-    files.begin_register()
+    files.register.begin()
     assert files.read_text(str(path))
     files.copy(__file__, str(path))
 
@@ -153,8 +153,8 @@ def test_the_configuration_that_a_run_is_given_is_not_replaced_by_another(tmp_pa
     path = tmp_path / "bert_config.json"
     config.to_file(str(path))
     before = path.read_text()
-    files.begin_register(opened=True)
-    files.note_input(str(path), "bert_config_file")
+    files.register.begin(opened=True)
+    files.register.note(str(path), "bert_config_file")
 
     def describe(described):
         run_directory.write_description(str(tmp_path), "x.py", {}, described, None, None)

@@ -133,7 +133,7 @@ def write_submission_file(
 def run(options: SubmissionOptions) -> None:
     """Runs `make_submission` and prints what is in the zip file, for `make_glue_submission.py`."""
     for path in _find(options.input_dir).values():
-        files.note_input(path, "input_dir")
+        files.register.note(path, "input_dir")
     outputs.prepare_output_file(options.output_file, "output_file")
     # Every file is checked before the zip file is replaced.
     entries = make_submission(options.input_dir, options.output_file, options.fill_missing)

@@ -1,7 +1,7 @@
 """Exact search for the nearest documents by the cosine of vectors, or where the encoder says so by
 their dot product: the index on disk, and its queries.
 
-- index.json: manifest (`bert_tf/runs/provenance.py`): model, pooling, prompts; number of documents
+- index.json: manifest (`bert_common/manifests.py`): model, pooling, prompts; number of documents
   N, size of vectors D
 - vectors.f32: float32 [N, D], of length 1 for cosines, read a part at a time
 - documents.jsonl: {"id", "text"}, one per line
@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bert_common import files, json_files
+from bert_common import files, json_files, manifests
 from bert_common.errors import UserError
 from bert_common.progress import Progress
 from bert_common.text_lines import numbered_lines
@@ -29,7 +29,7 @@ from bert_tf.evaluation.retrieval import search
 from bert_tf.extras.search import INDEX_FILE, SearchOptions
 from bert_tf.inference.options import InferenceSettings
 from bert_tf.inference.predictor import checked_id, parse_line
-from bert_tf.runs import provenance
+from bert_tf.runs import contents
 from bert_tf.tasks.inference import texts_of, to_json
 from bert_tf.tasks.sentence_embedding.inference import SentenceEmbeddingInference
 from modeling.checkpoints.load import open_checkpoint
@@ -51,7 +51,7 @@ def run(options: SearchOptions) -> None:
 
     Raises `UserError` if documents or weights change meanwhile.
     """
-    facts = provenance.InputFacts.of(options)
+    facts = contents.InputFacts.of(options)
     checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
     if checkpoint.vectors is None:
         raise UserError(
@@ -71,7 +71,7 @@ def run(options: SearchOptions) -> None:
     model = SentenceEmbeddingInference(checkpoint, settings)
     # The vectors of an index depend on these; a query must come from the same.
     sources = {
-        "model": provenance.content_digest(provenance.weight_files([options.init_checkpoint])),
+        "model": contents.content_digest(contents.weight_files([options.init_checkpoint])),
         "vectors": {
             **dataclasses.asdict(checkpoint.vectors),
             "max_seq_length": None,
@@ -99,7 +99,7 @@ def make_index(
     options: SearchOptions,
     model: SentenceEmbeddingInference,
     sources: dict[str, object],
-    facts: provenance.InputFacts,
+    facts: contents.InputFacts,
 ) -> None:
     """Writes an index, whole or not at all.
 
@@ -132,7 +132,7 @@ def make_index(
         if not ids:
             raise UserError(f"--documents_file: {path} is empty: one document per line is expected")
         facts.check()
-        provenance.write_manifest(
+        manifests.write_manifest(
             os.path.join(directory, INDEX_FILE),
             _VERSION,
             sources,
@@ -153,7 +153,7 @@ def answer(
     target = "/dev/stdout" if options.output_file == "-" else options.output_file
     with contextlib.ExitStack() as opened:
         try:
-            facts, (vectors_file, documents_file, offsets_file) = provenance.read_manifest(
+            facts, (vectors_file, documents_file, offsets_file) = manifests.read_manifest(
                 index_file, _VERSION, sources, _FILES, {"documents": int, "size": int}, opened
             )
         except UserError as error:

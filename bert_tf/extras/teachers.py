@@ -15,17 +15,17 @@ import dataclasses
 import os
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
-from bert_common import files
+from bert_common import files, manifests
 from bert_common.errors import UserError
 from bert_common.progress import Progress
-from bert_tf.runs import provenance
+from bert_tf.runs import contents
 from bert_tf.runs.options import DistillationOptions
 from bert_tf.runs.results import digest
+from bert_tf.runs.task import Run
 from bert_tf.tasks.class_names import order_of_head
 from bert_tf.tasks.classification.checkpoint_classes import (
     CLASSES,
@@ -48,9 +48,6 @@ from modeling.config import BertConfig, label_names
 from modeling.costs import training_flops
 from modeling.losses import IS_LABELED, SOFT_LABELS, HeadLoss, mean_soft_labels
 from modeling.task_model import BertTaskModel
-
-if TYPE_CHECKING:
-    from bert_tf.runs.trainer import Trainer
 
 # Share of the forward pass in the arithmetic of a training step.
 _FORWARD_SHARE = 1 / 3
@@ -220,8 +217,8 @@ class TeacherOutputs:
             self._checkpoints[path] = checkpoint
             self._labels[path] = class_labels(checkpoint) or []
         # The weights are read when their outputs are first needed.
-        self._facts = provenance.InputFacts(
-            {provenance.TEACHER: provenance.weight_files(options.teacher_checkpoint)}
+        self._facts = contents.InputFacts(
+            {"teacher_checkpoint": contents.weight_files(options.teacher_checkpoint)}
         )
         self.labels = next(iter(self._labels.values()))
         # Path of a file → its logits: the runs of a sweep share them.
@@ -255,7 +252,7 @@ class TeacherOutputs:
                 )
 
     def examples_with_soft_labels(
-        self, data: ClassificationData, loss: HeadLoss, temperature: float, run: "Trainer"
+        self, data: ClassificationData, loss: HeadLoss, temperature: float, run: Run
     ) -> Examples:
         """Returns the training set, transfer text included, with the means of the teachers' soft
         labels.
@@ -295,12 +292,12 @@ class TeacherOutputs:
         name: str,
         texts: LabeledTexts,
         data: ClassificationData,
-        run: "Trainer",
+        run: Run,
     ) -> np.ndarray:
         """Returns float32 [E, C] of one teacher, its classes in the order of the data; stored
         logits if there are any."""
         sources = {
-            "teacher": provenance.content_digest(provenance.weight_files([path])),
+            "teacher": contents.content_digest(contents.weight_files([path])),
             "texts": digest([texts.text_a, texts.text_b]),
         }
         key = digest(sources).removeprefix("sha256:")[:16]
@@ -326,9 +323,7 @@ class TeacherOutputs:
             return None
         return [names.index(label) for label in data.labels]
 
-    def _compute_logits(
-        self, path: str, name: str, texts: LabeledTexts, run: "Trainer"
-    ) -> np.ndarray:
+    def _compute_logits(self, path: str, name: str, texts: LabeledTexts, run: Run) -> np.ndarray:
         """Runs a teacher on texts; raises `UserError` if its outputs are not finite."""
         settings = types.SimpleNamespace(batch_size=self._batch_size, max_seq_length=None)
         teacher = ClassificationInference(self._checkpoints[path], settings)
@@ -370,7 +365,7 @@ def read_outputs(
     names = [os.path.basename(path)]
     try:
         with contextlib.ExitStack() as opened:
-            _, (file,) = provenance.read_manifest(
+            _, (file,) = manifests.read_manifest(
                 _manifest_of(path), _VERSION, sources, names, {}, opened
             )
             logits = np.load(file, allow_pickle=False)
@@ -390,7 +385,7 @@ def write_outputs(path: str, sources: Mapping[str, object], logits: np.ndarray) 
     ):
         np.save(file, logits)
     # The manifest is written last: without it the file is not read.
-    provenance.write_manifest(_manifest_of(path), _VERSION, sources, [os.path.basename(path)])
+    manifests.write_manifest(_manifest_of(path), _VERSION, sources, [os.path.basename(path)])
 
 
 def _manifest_of(path: str) -> str:

@@ -34,7 +34,7 @@ from bert_tf.inference.export import (
     checked_inputs,
 )
 from bert_tf.inference.options import ExportOptions
-from bert_tf.runs import provenance
+from bert_tf.runs import contents, provenance
 from bert_tf.runs.fine_tuning import FineTuningTask
 from bert_tf.runs.options import FineTuningOptions
 from bert_tf.tasks.classification.checkpoint_classes import SCORES, SEVERAL_CLASSES
@@ -164,7 +164,7 @@ def development_task(
     recorded = provenance.read(directory)["made_from"].get(provenance.DEV)
     if recorded and not options.dev_file:
         source = development_file(run_task)
-        if recorded["digest"] != provenance.content_digest([source]):
+        if recorded["digest"] != contents.content_digest([source]):
             raise UserError(
                 f"{source} is not the development set that the run of {options.init_checkpoint} "
                 "had: give one by --dev_file"

@@ -49,17 +49,17 @@ class _Tracker(Callback, abc.ABC):
     def close(self, paths: list[str], status: str) -> None:
         """Hands files over, and ends the tracker's run: FINISHED, KILLED or FAILED."""
 
-    def on_run_begin(self, trainer):
-        self._directory = trainer.task.options.output_dir
+    def on_run_begin(self, start):
+        self._directory = start.directory
         path = os.path.join(self._directory, "trackers.json")
         name = type(self).__name__.lower()
         run_ids = json_files.read_object(path, {name: str | None})
         # A sweep has runs of the same names as others, so the title has the directory above, too.
         title = "/".join(os.path.abspath(self._directory).split(os.sep)[-2:])
-        flags = without_secrets(trainer.task.options.values())
+        flags = without_secrets(start.options.values())
         address = self.open(title, run_ids.get(name), flags)
         json_files.write(path, {**run_ids, name: self.id})
-        trainer.log(f"{name}: {without_passwords(address)}")
+        start.log(f"{name}: {without_passwords(address)}")
 
     def on_report(self, step, metrics):
         self._log(step, metrics, "train")
@@ -67,16 +67,15 @@ class _Tracker(Callback, abc.ABC):
     def on_evaluation(self, step, metrics):
         self._log(step, metrics, "eval")
 
-    def on_run_end(self, trainer, error):
+    def on_run_end(self, end):
         paths = []
         status = "FINISHED"
-        if error is not None:
-            status = "KILLED" if isinstance(error, Interrupted) else "FAILED"
+        if end.error is not None:
+            status = "KILLED" if isinstance(end.error, Interrupted) else "FAILED"
         else:
-            if trainer.evaluation is not None:
-                self._log(trainer.evaluation.step, trainer.evaluation.metrics, "final")
-            if trainer.test_metrics:
-                self._log(trainer.weights_step, trainer.test_metrics, "test")
+            for kind, metrics in (("final", end.metrics), ("test", end.test_metrics)):
+                if metrics:
+                    self._log(end.step, metrics, kind)
             for name in _FILES:
                 path = os.path.join(self._directory, name)
                 if files.exists(path):

@@ -5,27 +5,24 @@ Input: a task, and its model as the driver has made it. Output: lines for the us
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bert_tf.runs.fine_tuning import InMemoryTask
-from bert_tf.runs.task import Task, count_parameters
+from bert_tf.runs.task import Run, Task, count_parameters
 from bert_tf.training.examples import Dataset, Datasets
 from bert_tf.training.phases import flops_ahead
 from bert_tf.training.speed import describe_time
 from modeling import costs
 from modeling.checkpoints.weights import original_names
 
-if TYPE_CHECKING:
-    from bert_tf.runs.trainer import Trainer
 
-
-def describe(task: Task, trainer: "Trainer", plan: str | None) -> str:
+def describe(task: Task, trainer: Run, plan: str | None, results: str) -> str:
     """Describes time and memory, the files that are read and those that are written.
 
     Args:
       plan: of the training; None if nothing is trained.
+      results: files of a run that does not train.
 
     Returns:
       one subject per line.
@@ -35,10 +32,8 @@ def describe(task: Task, trainer: "Trainer", plan: str | None) -> str:
         rows = describe_training(task, trainer, plan)
         outputs = f"{options.output_dir}: {_describe_checkpoints(task, trainer)}"
     else:
-        rows = [("devices", str(trainer.devices)), ("model", trainer.describe_model())]
-        outputs = f"{options.output_dir}: results"
-        if options.is_interactive:
-            outputs = "nothing, answers are printed"
+        rows = [("devices", str(trainer.devices)), ("model", trainer.weights.describe())]
+        outputs = results
     if isinstance(task, InMemoryTask):
         rows += describe_data(task.data)
     rows += [("reads", text) for text in _input_files(task)]
@@ -46,7 +41,7 @@ def describe(task: Task, trainer: "Trainer", plan: str | None) -> str:
     return "\n".join(f"{name:12} {text}" for name, text in rows)
 
 
-def describe_training(task: Task, trainer: "Trainer", plan: str) -> list[tuple[str, str]]:
+def describe_training(task: Task, trainer: Run, plan: str) -> list[tuple[str, str]]:
     """Returns (subject, text) on time and memory of the training."""
     rows = []
     devices = trainer.devices
@@ -66,9 +61,9 @@ def describe_training(task: Task, trainer: "Trainer", plan: str) -> list[tuple[s
     return rows
 
 
-def _describe_checkpoints(task: Task, trainer: "Trainer") -> str:
+def _describe_checkpoints(task: Task, trainer: Run) -> str:
     options = task.options
-    variables = original_names(trainer.model).values()
+    variables = original_names(trainer.weights.model).values()
     trained = [variable for variable in variables if variable.trainable]
     # A checkpoint also holds Adam's two moments of each trained weight.
     size = costs.BYTES_PER_FLOAT * (count_parameters(variables) + 2 * count_parameters(trained))

@@ -3,7 +3,7 @@
 import abc
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -17,7 +17,7 @@ from bert_tf.runs.evaluation import (
     write_eval_results,
 )
 from bert_tf.runs.options import TENSORBOARD, FineTuningOptions
-from bert_tf.runs.task import Task, row_flops
+from bert_tf.runs.task import Run, Task, row_flops
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import (
     Dataset,
@@ -34,9 +34,6 @@ from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.losses import HeadLoss
 from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
-
-if TYPE_CHECKING:
-    from bert_tf.runs.trainer import Trainer
 
 # Options that name labeled files: these with the ending "_file".
 _SETS = ("train", "dev", "test", "predict", "transfer")
@@ -103,12 +100,14 @@ class InMemoryTask(Task):
             )
         self.notes += self.data.notes
         self.left_out = self.data.left_out()
-        # An answer to a single question comes without notes.
-        if not self.options.is_interactive:
-            self.notes += data_notes.describe(self.data, self.checkpoint.tokenizer)
+        self.notes += self.describe_data()
         if self.data.train:
             self.train_examples = self.data.train.examples
         self.main_metric = self._choose_metric()
+
+    def describe_data(self) -> list[str]:
+        """Returns lines for the user on what is striking in the data."""
+        return data_notes.describe(self.data, self.checkpoint.tokenizer)
 
     @staticmethod
     def _has_own_checkpoint(options: FineTuningOptions) -> bool:
@@ -200,11 +199,11 @@ class InMemoryTask(Task):
             return padded_lengths(longest, 1)
         return lengths_for(longest, devices.has_few_shapes)
 
-    def examples_to_train_on(self, trainer: "Trainer") -> Examples:
+    def examples_to_train_on(self, trainer: Run) -> Examples:
         """Returns the training examples; called when training begins."""
         return self.train_examples
 
-    def make_dataset(self, trainer: "Trainer", phase: Phase) -> tf.distribute.DistributedDataset:
+    def make_dataset(self, trainer: Run, phase: Phase) -> tf.distribute.DistributedDataset:
         options = self.options
         examples = self.examples_to_train_on(trainer)
         # The batches after a resume are a function of seed and step: the number of examples in the
@@ -252,7 +251,7 @@ class InMemoryTask(Task):
                 "run the command on the TPU VM itself, with --tpu_name=local"
             )
 
-    def plan(self, trainer: "Trainer") -> str:
+    def plan(self, trainer: Run) -> str:
         options = self.options
         devices = trainer.devices
         description = str(devices)
@@ -267,7 +266,7 @@ class InMemoryTask(Task):
             padding = "length-bucketed, padded to at most"
         lines = [
             f"devices      {description}",
-            f"model        {trainer.describe_model()}",
+            f"model        {trainer.weights.describe()}",
             f"examples     {self.train_examples.describe()}; {padding} {lengths[-1]}",
             f"training     steps {trainer.step} to {self.schedule().steps}, "
             f"batch {options.train_batch_size}, learning rate {options.learning_rate:g}, "
@@ -282,7 +281,7 @@ class FineTuningTask(InMemoryTask):
     """A task whose sets are answered and scored one by one."""
 
     @abc.abstractmethod
-    def answer(self, trainer: "Trainer", split: Dataset) -> Any:
+    def answer(self, trainer: Run, split: Dataset) -> Any:
         """Returns the model's answers for a set, in the form that the other methods take."""
 
     @abc.abstractmethod
@@ -297,7 +296,7 @@ class FineTuningTask(InMemoryTask):
     def write_predictions(self, name: str, split: Dataset, answers: Any) -> list[str]:
         """Writes predictions for the test set `name`; returns the paths of the files."""
 
-    def evaluate(self, trainer: "Trainer") -> Evaluation:
+    def evaluate(self, trainer: Run) -> Evaluation:
         """Evaluates on all development sets; `details` has the answers by the sets' names.
 
         Metrics of the second and further sets have the set's name as a prefix.
@@ -315,17 +314,17 @@ class FineTuningTask(InMemoryTask):
             for metric, value in self.score(split, answers[name]).items():
                 metrics[f"{prefix}{metric}"] = value
         return Evaluation(
-            trainer.weights_step,
+            trainer.weights.step,
             metrics,
             details=answers,
             warning=constant_predictions_warning(clauses),
         )
 
-    def write_evaluation(self, trainer: "Trainer", evaluation: Evaluation) -> None:
+    def write_evaluation(self, trainer: Run, evaluation: Evaluation) -> None:
         count = sum(len(split) for split in self.data.dev.values())
         trainer.log(write_eval_results(self.options.output_dir, evaluation, count, "eval_"))
 
-    def predict(self, trainer: "Trainer") -> dict[str, float] | None:
+    def predict(self, trainer: Run) -> dict[str, float] | None:
         """Predicts all test sets; scores of those with labels begin with the set's name."""
         metrics: dict[str, float] = {}
         for name, split in self.data.test.items():

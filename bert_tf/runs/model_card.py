@@ -11,13 +11,12 @@ from collections.abc import Mapping
 
 from bert_common import files, json_files
 from bert_common.errors import visible
-from bert_common.options import declared_options
+from bert_common.options import Options, declared_options
 from bert_tf.runs.evaluation import EVAL_RESULTS
-from bert_tf.runs.options import TrainingOptions
 from bert_tf.runs.results import SELECTION_FILE
 from bert_tf.tables import code, markdown_text, readable_table
 from bert_tf.training import run_directory
-from bert_tf.training.callbacks import Callback
+from bert_tf.training.callbacks import Callback, RunEnd, RunStart
 from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
     CONFIG_FILE,
@@ -55,16 +54,17 @@ _INPUTS: Mapping[object, Mapping[str, object]] = {
 class ModelCard(Callback):
     """Writes the card when a run begins to train, and when it has ended."""
 
-    def on_run_begin(self, trainer) -> None:
-        if trainer.task.options.do_train:
-            self.on_run_end(trainer, None)
+    def on_run_begin(self, start: RunStart) -> None:
+        self._start = start
+        if start.is_training:
+            write(start.directory, type(start.options))
 
-    def on_run_end(self, trainer, error: BaseException | None) -> None:
-        if error is None:
-            write(trainer.task.options.output_dir, type(trainer.task.options))
+    def on_run_end(self, end: RunEnd) -> None:
+        if end.error is None:
+            write(self._start.directory, type(self._start.options))
 
 
-def write(directory: str, options: type[TrainingOptions]) -> None:
+def write(directory: str, options: type[Options]) -> None:
     """Writes the card if the directory has weights and no card of the user's own.
 
     Args:
@@ -121,9 +121,7 @@ def _scores(directory: str) -> list[str]:
     return paragraphs
 
 
-def _settings(
-    options: type[TrainingOptions], flags: Mapping[str, object]
-) -> list[tuple[str, str, str]]:
+def _settings(options: type[Options], flags: Mapping[str, object]) -> list[tuple[str, str, str]]:
     """Returns (flag, value, default) of the settings that differ from their defaults."""
     rows = []
     for option in declared_options(options):

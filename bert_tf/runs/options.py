@@ -16,7 +16,7 @@ from bert_common.gpus import DEFAULT_CACHE
 from bert_common.options import FILE, LARGEST_INT64, Options, declared_options, option
 from bert_common.plugins import Plugins
 from data_gen.labeled.rows import LabeledDataOptions
-from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
+from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, LORA_LAYERS, BertConfig
 
 if TYPE_CHECKING:
     from modeling.losses import HeadLoss
@@ -32,6 +32,14 @@ CALLBACKS = Plugins(
         TENSORBOARD: "bert_tf.training.tensorboard:TensorBoard",
         "mlflow": "bert_tf.extras.trackers:Mlflow",
         "wandb": "bert_tf.extras.trackers:Wandb",
+    },
+)
+# Optimizers, by their names in --optimizer.
+OPTIMIZERS = Plugins(
+    "optimizer",
+    {
+        "adamw": "bert_tf.training.optimizer:AdamWeightDecay",
+        "lamb": "bert_tf.training.optimizer:Lamb",
     },
 )
 # Teachers of a distillation. The outputs of classifiers are kept in files, those of other models
@@ -217,7 +225,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         "adamw",
         "adamw as in the original, or lamb for large batches: its updates are as long as the "
         "weights they change (arXiv 1904.00962).",
-        choices=("adamw", "lamb"),
+        choices=tuple(OPTIMIZERS.targets),
     )
     optimizer_betas: tuple[float, ...] = option(
         (0.9, 0.999),
@@ -319,8 +327,11 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
     layerwise_lr_decay = 1.0
     early_stopping_patience = None
     lora = {}
-    # Whether the run prints an answer, and nothing else; see question answering.
-    is_interactive = False
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the task's `predict` is called."""
+        return self.do_predict
 
     def check(self) -> None:
         super().check()
@@ -478,15 +489,7 @@ class LoraOptions(Options):
     lora_layers: tuple[str, ...] = option(
         ("query", "value"),
         "Layers whose matrices get an update, separated by commas.",
-        choices=(
-            "query",
-            "key",
-            "value",
-            "attention_output",
-            "intermediate",
-            "output_dense",
-            "all",
-        ),
+        choices=(*LORA_LAYERS, "all"),
         only_with=("lora_rank",),
     )
 

@@ -1,4 +1,4 @@
-"""Provenance of runs, caches and indexes: which files and weights they are made from.
+"""Provenance of runs: which files and weights they are made from.
 
 A run has `inputs.json` in its directory from its beginning:
 
@@ -9,24 +9,15 @@ A run has `inputs.json` in its directory from its beginning:
 A fingerprint consists of the files with their sizes and times, and one digest of their contents,
 which is of a sample of blocks if they are large. A start compares sizes and times first, and
 contents only if these have changed, so that a directory can be moved, copied and spelled otherwise.
-
-Files that are kept between processes have a manifest:
-
-  {"version": 2, "sources": {"model": "sha256:…"}, "files": {"vectors.f32": [bytes, "SHA-256"]}, …}
 """
 
-import concurrent.futures
 import contextlib
-import functools
-import hashlib
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from bert_common.options import DIRECTORY, FILE, FILES, Options, declared_options
+from bert_tf.runs import contents
 from bert_tf.runs.options import TrainingOptions
 from bert_tf.runs.results import digest
 from modeling.checkpoints.companion_files import BEST_DIRECTORY
@@ -35,12 +26,6 @@ INPUTS_FILE = "inputs.json"
 _VERSION = 1
 _RECORD = {"version": int, "made_from": dict[str, dict], "evaluated_on": dict[str, dict]}
 _FINGERPRINT = {"digest": str, "files": list[list]}
-# Inputs of up to so many bytes are read whole. Of larger ones a sample is read: a block per MiB, up
-# to a maximum.
-_WHOLE = 64 << 20
-_BLOCK = 4096
-_MAX_BLOCKS = 1024
-_FILES_AT_ONCE = 16
 # Names of inputs. The last two are checkpoints.
 TRAIN = "train"
 DEV = "dev"
@@ -64,11 +49,6 @@ _BY_NAME = ("hf:", "google:")
 # It may evaluate on a development set or not, as its training does not depend on it.
 _MAY_BE_DROPPED = (START, DEV)
 _MAY_BE_ADDED = (DEV,)
-
-
-def content_digest(paths: Sequence[str]) -> str:
-    """Returns the digest of the contents of files, whatever their names; of large ones a sample."""
-    return _digest_of(tuple(map(tuple, _statuses(paths))))
 
 
 def read(directory: str) -> dict[str, dict]:
@@ -132,93 +112,6 @@ def record_of_start(
     return {"made_from": {**trained_on, **current}, "evaluated_on": {}}
 
 
-class InputFacts:
-    """Sizes, times, inodes and contents of inputs at one moment.
-
-    They are taken before the inputs are read and compared afterwards: what is recorded as the input
-    of a run would else be of another moment than the contents that it was made from.
-
-    Args:
-      groups: name of a flag → files. Of the files of a flag up to 64 MB are compared whole, of more
-        a sample of blocks.
-    """
-
-    def __init__(self, groups: Mapping[str, Sequence[str]]):
-        self._groups: dict[str, list[str]] = {}
-        for name, paths in groups.items():
-            self._groups[name] = [path for path in paths if not files.is_special(path)]
-        self._statuses = {name: _identities(paths) for name, paths in self._groups.items()}
-        self._contents = {name: self._content(name) for name in self._groups}
-
-    @classmethod
-    def of(cls, options: Options) -> "InputFacts":
-        """Returns the facts of all files that the options name.
-
-        Files that can't be read are left out: the reader reports them in its own words.
-        """
-        groups: dict[str, list[str]] = {}
-        for option in declared_options(type(options)):
-            value = getattr(options, option.name)
-            if not value:
-                continue
-            with contextlib.suppress(UserError, OSError):
-                if option.path == FILE and files.is_file(value):
-                    groups[option.name] = [value]
-                elif option.path == FILES:
-                    groups[option.name] = files.expand_patterns(value, option.name)
-                elif option.path == DIRECTORY and isinstance(value, str):
-                    paths = [os.path.join(value, name) for name in files.list_directory(value)]
-                    groups[option.name] = [path for path in paths if files.is_file(path)]
-        for name in (START, TEACHER):
-            checkpoints = getattr(options, name, None) or ()
-            if isinstance(checkpoints, str):
-                checkpoints = [checkpoints]
-            with contextlib.suppress(UserError, OSError):
-                # A checkpoint's directory also holds logs, which may grow meanwhile: only its files
-                # count.
-                groups[name] = weight_files(checkpoints)
-        return cls(groups)
-
-    def check(self, contents: bool = True) -> None:
-        """Raises `UserError` if a file has changed.
-
-        Args:
-          contents: whether contents are read again, as time and size may be set by hand.
-        """
-        for name, paths in self._groups.items():
-            for path, before, after in zip(
-                paths, self._statuses[name], _identities(paths), strict=True
-            ):
-                if before != after:
-                    raise _changed(name, path)
-            if contents and paths and self._content(name) != self._contents[name]:
-                raise _changed(name, paths[0])
-
-    def _content(self, name: str) -> str:
-        # Not the cached digest: equal sizes and times shall not be believed here.
-        statuses = [status[:3] for status in self._statuses[name]]
-        return _digest_of.__wrapped__(tuple(map(tuple, statuses)))
-
-
-def _identities(paths: Sequence[str]) -> list[list]:
-    """Returns the states of files with their inodes."""
-    identities = []
-    for path in paths:
-        try:
-            inode = None if files.is_remote(path) else os.stat(path).st_ino
-            identities.append([*files.state(path), inode])
-        except OSError:
-            identities.append([files.absolute(path), 0, 0, "missing"])
-    return identities
-
-
-def _changed(name: str, path: str) -> UserError:
-    return UserError(
-        f"--{name}: {path} has changed while it was read: run the same command again when it is "
-        "complete"
-    )
-
-
 def run_number(made_from: Mapping[str, Mapping]) -> int:
     """Returns the number of a run in its checkpoints, which follows from what it is made from.
 
@@ -275,7 +168,7 @@ def fingerprints(
         if name in (START, TEACHER):
             fingerprints[name] = _checkpoint_fingerprint(regular, previous)
         else:
-            fingerprints[name] = _fingerprint(_statuses(regular), previous)
+            fingerprints[name] = _fingerprint(contents.statuses(regular), previous)
     return fingerprints
 
 
@@ -290,10 +183,10 @@ def _checkpoint_fingerprint(checkpoints: Sequence[str], previous: Mapping) -> di
     if locations == previous.get("given"):
         # Files that were removed are looked for again below.
         with contextlib.suppress(UserError):
-            statuses = _statuses([status[0] for status in previous["files"]])
+            statuses = contents.statuses([status[0] for status in previous["files"]])
     if statuses is None or statuses != previous["files"]:
         # A directory may hold newer weights by now.
-        statuses = _statuses(weight_files(checkpoints))
+        statuses = contents.statuses(contents.weight_files(checkpoints))
     return {**_fingerprint(statuses, previous), "given": locations}
 
 
@@ -301,7 +194,7 @@ def _fingerprint(statuses: list[list], previous: Mapping) -> dict:
     # Equal sizes and times spare the reading of files that may have hundreds of gigabytes.
     if statuses == previous["files"]:
         return dict(previous)
-    return {"digest": _digest_of(tuple(map(tuple, statuses))), "files": statuses}
+    return {"digest": contents.known_digest(statuses), "files": statuses}
 
 
 def check_same(
@@ -374,133 +267,3 @@ def check_evaluated(directory: str, init_checkpoint: str | None) -> None:
         f"the latter holds a run with weights of its own, begun with {start or 'random ones'}: "
         "leave out --init_checkpoint to use these, or choose another --output_dir"
     )
-
-
-def write_manifest(
-    path: str, version: int, sources: Mapping[str, object], names: Sequence[str], **content: object
-) -> None:
-    """Writes a manifest: the sources of the files of these names beside it, and their digests.
-
-    Args:
-      content: further keys, values of JSON.
-    """
-    entries = {}
-    for name in names:
-        file = os.path.join(os.path.dirname(path), name)
-        entries[name] = (files.file_size(file), file_digest(file))
-    manifest = {"version": version, "sources": sources, **content, "files": entries}
-    json_files.write(path, manifest)
-
-
-def read_manifest(
-    path: str,
-    version: int,
-    sources: Mapping[str, object],
-    names: Sequence[str],
-    fields: Mapping[str, object],
-    opened: contextlib.ExitStack,
-) -> tuple[dict, list[IO[bytes]]]:
-    """Opens the files of a manifest, if its sources and their contents are as expected.
-
-    Args:
-      names: of files in the directory of the manifest.
-      fields: further keys of the manifest, see `json_files.check_object`.
-      opened: closes the files.
-
-    Returns:
-      the manifest, and the files of these names, open at their beginning. Who reads these, and
-      opens none again, gets the contents that were compared, whatever comes to the path meanwhile.
-
-    Raises:
-      UserError: a file is missing or damaged, or is made from something else.
-    """
-    manifest = json_files.read(path)
-    all_fields = {"version": int, "sources": dict, "files": dict[str, list], **fields}
-    json_files.check_object(manifest, all_fields, path)
-    if manifest["version"] != version:
-        raise UserError(
-            f"{path} is of version {manifest['version']} of the format, {version} is expected"
-        )
-    # JSON has lists for tuples.
-    expected = json.loads(json.dumps(sources))
-    if manifest["sources"] != expected:
-        changed = [name for name in expected if manifest["sources"].get(name) != expected[name]]
-        raise UserError(f"{path}: made from something else ({', '.join(sorted(changed))})")
-    opened_files = []
-    for name in names:
-        entry = manifest["files"].get(name, [])
-        if [type(value) for value in entry] != [int, str]:
-            raise UserError(f"{path}: 'files' has another form")
-        size, content = entry
-        file_path = os.path.join(os.path.dirname(path), name)
-        with files.user_error(f"can't read {file_path}"):
-            if not files.is_file(file_path):
-                raise UserError(f"{file_path} is damaged")
-            file = opened.enter_context(files.open_file(file_path, "rb"))
-            # The size is compared first: a file that was cut off need not be read.
-            is_whole = file.seek(0, os.SEEK_END) == size
-            file.seek(0)
-            if not is_whole or hashlib.file_digest(file, "sha256").hexdigest() != content:
-                raise UserError(f"{file_path} is damaged")
-            file.seek(0)
-            opened_files.append(file)
-    return manifest, opened_files
-
-
-def file_digest(path: str) -> str:
-    """Returns the SHA-256 of a file; raises `UserError` if it can't be read."""
-    with files.user_error(f"can't read {path}"), files.open_file(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def weight_files(checkpoints: Sequence[str]) -> list[str]:
-    """Returns the files of checkpoints: weights, configuration, vocabulary, task."""
-    from modeling.checkpoints.load import files_of, read_checkpoint
-
-    paths = []
-    for checkpoint in checkpoints:
-        paths += files_of(read_checkpoint(checkpoint).path)
-    return paths
-
-
-def _statuses(paths: Sequence[str]) -> list[list]:
-    """Returns [absolute path, bytes, time of the last change in nanoseconds] of each file."""
-    # Remote file systems answer slowly but in parallel, and threads wait without holding the
-    # interpreter.
-    with concurrent.futures.ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-        return list(pool.map(_status, paths))
-
-
-def _status(path: str) -> list:
-    with files.user_error(f"can't read {path}"):
-        return files.state(path)
-
-
-@functools.cache
-def _digest_of(statuses: tuple[tuple[str, int, int], ...]) -> str:
-    """Returns the digest of files as `_statuses` describes them."""
-    total = sum(size for _, size, _ in statuses)
-    num_blocks = None
-    if total > _WHOLE:
-        # The first and the last block of each file at least.
-        num_blocks = max(2, min(total >> 20, _MAX_BLOCKS) // len(statuses))
-
-    def size_and_digest(status: tuple[str, int, int]) -> list:
-        path, size, _ = status
-        return [size, _file_digest(path, size, num_blocks)]
-
-    with concurrent.futures.ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-        return digest(list(pool.map(size_and_digest, statuses)))
-
-
-def _file_digest(path: str, size: int, num_blocks: int | None) -> str:
-    """Returns the SHA-256 of a file, or of `num_blocks` blocks from its beginning to its end."""
-    if num_blocks is None:
-        return file_digest(path)
-    with files.user_error(f"can't read {path}"), files.open_file(path, "rb") as file:
-        sha256 = hashlib.sha256()
-        # The blocks are spread evenly; the last one ends with the file.
-        for number in range(num_blocks):
-            file.seek(max(size - _BLOCK, 0) * number // (num_blocks - 1))
-            sha256.update(file.read(_BLOCK))
-        return sha256.hexdigest()

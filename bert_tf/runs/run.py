@@ -7,42 +7,51 @@ Input: a task (`bert_tf/runs/task.py`) and its options. Output: a run directory.
 
 import contextlib
 import dataclasses
-import os
-from collections.abc import Callable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 
-from bert_common import files, json_files
 from bert_common.errors import UserError, in_one_line, visible
 from bert_common.gpus import cache_problem
 from bert_tf.runs.options import DeviceOptions, TrainingOptions
-from bert_tf.runs.task import Task
+from bert_tf.runs.record import RunRecord
+from bert_tf.runs.task import Run, Task
 from bert_tf.runs.trainer import Trainer
 from bert_tf.training import run_directory
+from bert_tf.training.callbacks import RunEnd, RunStart
 from bert_tf.training.devices import Devices, set_up
 from bert_tf.training.phases import flops_ahead
 from bert_tf.training.signals import Interrupted
-
-# File in the run directory with the bad rows of the data, one JSON object per line.
-LEFT_OUT_FILE = "left_out.jsonl"
 
 MakeTask = Callable[[TrainingOptions], Task]
 Log = Callable[[str], None]
 
 
-def run(make_task: MakeTask, options: TrainingOptions) -> int:
+def run(
+    make_task: MakeTask,
+    options: TrainingOptions,
+    make_record: Callable[[TrainingOptions], RunRecord] = RunRecord,
+) -> int:
     """Runs `start` and returns the exit status: 0, also if the run was interrupted."""
-    start(make_task, options)
+    start(make_task, options, make_record)
     return 0
 
 
-def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
+def start(
+    make_task: MakeTask,
+    options: TrainingOptions,
+    make_record: Callable[[TrainingOptions], RunRecord] = RunRecord,
+) -> Run | None:
     """Checks everything, then trains, evaluates and predicts.
 
     Several values of an option are a sweep.
 
+    Args:
+      make_record: `RunRecord`, or `NoRecord` for a start that leaves no files.
+
     Returns:
-      the trainer of the run, for a sweep that of the best one; None if it was interrupted and can
+      the run, for a sweep that of the best one; None if it was interrupted and can
       be resumed, or if a sweep neither evaluates nor predicts.
     """
     # Contradictory options are found before any file is opened.
@@ -50,14 +59,10 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
     combinations = options.combinations()
     # The task reads and checks its data before any device is touched: a mistake should be found
     # within seconds, not after a TPU or a cluster is connected.
-    from bert_tf.runs import provenance
-
-    # An answer to a question is recorded nowhere.
-    facts = None if options.is_interactive else provenance.InputFacts.of(options)
+    record = make_record(options)
     task = make_task(options)
-    task.input_facts = facts
     _check_evaluations(task, is_sweep=len(combinations) > 1)
-    _prepare_directory(options)
+    record.prepare(options)
     devices = set_up_devices(options, options.paths())
     # Default batch sizes give way to the number of devices, which is known only now.
     fitting = options.fit_devices(devices.strategy.num_replicas_in_sync)
@@ -73,24 +78,24 @@ def start(make_task: MakeTask, options: TrainingOptions) -> Trainer | None:
             print(visible(line, unescaped="\n\t"), flush=True)
 
     if options.dry_run:
-        show_plan(task, tasks, devices, log)
+        show_plan(task, tasks, devices, log, record)
         return None
-    lock = contextlib.nullcontext()
+    lock: contextlib.AbstractContextManager = contextlib.nullcontext()
     # Only the chief writes into the directory, so the other processes must not hold it.
-    if devices.is_chief and not options.is_interactive:
-        lock = run_directory.writing(options.output_dir)
+    if devices.is_chief:
+        lock = record.writing(options.output_dir)
     with lock, _explaining(task, devices, log):
         for line in task.notes:
             log(line)
-        if devices.is_chief and task.left_out and not options.is_interactive:
-            path = os.path.join(options.output_dir, LEFT_OUT_FILE)
-            with files.atomic_write(path) as file:
-                file.writelines(map(json_files.line_of, task.left_out))
+        if devices.is_chief:
+            record.write_left_out(task)
         if len(tasks) == 1:
-            return run_once(tasks[0], devices, log)
+            return run_once(tasks[0], devices, log, record)
         from bert_tf.runs import sweep
 
-        return sweep.select(make_task, task, tasks, devices, log, run_once)
+        return sweep.select(
+            make_task, task, tasks, devices, log, functools.partial(run_once, record=record)
+        )
     return None
 
 
@@ -119,19 +124,6 @@ def _explaining(task: Task, devices: Devices, log: Log) -> Iterator[None]:
     except (tf.errors.OpError, UnicodeDecodeError) as error:
         _explain(error, task, devices, log)
         raise
-
-
-def _prepare_directory(options: TrainingOptions) -> None:
-    """Raises `UserError` for an unusable --output_dir, and makes it unless nothing is written."""
-    # An answer to a question leaves no files.
-    if options.is_interactive:
-        return
-    from bert_common import outputs
-
-    outputs.check_run_directory(options.output_dir, "output_dir")
-    if not options.dry_run:
-        # A dry run leaves no trace, not even an empty directory.
-        files.make_output_directory(options.output_dir, "output_dir")
 
 
 def _check_evaluations(task: Task, is_sweep: bool) -> None:
@@ -165,7 +157,9 @@ def _explain(error: Exception, task: Task, devices: Devices, log: Log) -> None:
     task.explain(error, log)
 
 
-def show_plan(task: Task, tasks: Sequence[Task], devices: Devices, log: Log) -> None:
+def show_plan(
+    task: Task, tasks: Sequence[Task], devices: Devices, log: Log, record: RunRecord
+) -> None:
     """Prints the plan of a run, or of the first one of a sweep, and writes nothing."""
     for line in task.notes:
         log(line)
@@ -175,7 +169,7 @@ def show_plan(task: Task, tasks: Sequence[Task], devices: Devices, log: Log) -> 
         runs = sweep.read_results(task, tasks, is_chief=True)
         log(f"{len(runs)} runs, one after the other: {', '.join(runs)}; the first:")
     # Only the chief of a cluster writes, so this trainer must not be one.
-    trainer = Trainer(tasks[0], dataclasses.replace(devices, is_chief=False), log)
+    trainer = Trainer(tasks[0], dataclasses.replace(devices, is_chief=False), log, record)
     plan = None
     if trainer.task.options.do_train:
         description = trainer.describe_training()
@@ -184,7 +178,8 @@ def show_plan(task: Task, tasks: Sequence[Task], devices: Devices, log: Log) -> 
             plan = description
     from bert_tf.runs import dry_run
 
-    log(dry_run.describe(trainer.task, trainer, plan))
+    results = record.describe_results(trainer.task.options)
+    log(dry_run.describe(trainer.task, trainer, plan, results))
     log("nothing was written: --dry_run")
 
 
@@ -206,10 +201,13 @@ def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devic
     )
 
 
-def run_once(task: Task, devices: Devices, log: Log, is_of_many: bool = False) -> Trainer:
+def run_once(
+    task: Task, devices: Devices, log: Log, record: RunRecord, is_of_many: bool = False
+) -> Trainer:
     """Makes one run, from its options to its files.
 
     Args:
+      record: of the start.
       is_of_many: a run of a sweep is evaluated in any case, and leaves no weights in memory.
 
     Returns:
@@ -220,10 +218,10 @@ def run_once(task: Task, devices: Devices, log: Log, is_of_many: bool = False) -
         devices = _choose_compilation(task, devices)
     # The trainer writes the flags of this run over those of the last one.
     unused = _changed_flags(options, log)
-    trainer = Trainer(task, devices, log)
-    if devices.is_chief and not options.is_interactive:
-        run_directory.note_start(options.output_dir, str(devices))
-    with trainer.callbacks.following(trainer):
+    trainer = Trainer(task, devices, log, record)
+    if devices.is_chief:
+        record.note_start(options.output_dir, devices)
+    with trainer.callbacks.following(_start_of(trainer), functools.partial(_end_of, trainer)):
         if options.do_train:
             was_finished = trainer.train()
             if was_finished and unused:
@@ -237,15 +235,28 @@ def run_once(task: Task, devices: Devices, log: Log, is_of_many: bool = False) -
                 evaluation = trainer.current_evaluation()
             if options.do_eval and devices.is_chief:
                 task.write_evaluation(trainer, evaluation)
-            if options.do_predict or options.is_interactive:
-                trainer.test_metrics = task.predict(trainer)
+            if options.predicts:
+                trainer.test_metrics = task.predict(trainer) or {}
     # Repeated at the end, where it is read.
     if trainer.evaluation is not None and trainer.evaluation.degenerate:
         log(f"warning: {trainer.evaluation.degenerate}")
     # The next run of a sweep builds its own model, and two may not fit into a GPU.
     if is_of_many:
-        trainer.free_memory()
+        trainer.weights.free_memory()
     return trainer
+
+
+def _start_of(trainer: Trainer) -> RunStart:
+    options = trainer.task.options
+    is_training = options.do_train and not trainer.is_finished()
+    return RunStart(options, options.output_dir, is_training, trainer.step, trainer.log)
+
+
+def _end_of(trainer: Trainer, error: BaseException | None) -> RunEnd:
+    metrics: Mapping[str, float] = {}
+    if trainer.evaluation is not None:
+        metrics = trainer.evaluation.metrics
+    return RunEnd(trainer.weights.step, metrics, trainer.test_metrics, error)
 
 
 def _changed_flags(options: TrainingOptions, log: Log) -> list[str]:

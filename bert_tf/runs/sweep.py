@@ -14,11 +14,11 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 
-from bert_common import files, json_files, locks
+from bert_common import files, json_files, locks, manifests
 from bert_common.errors import UserError
 from bert_tf.runs import provenance
 from bert_tf.runs.fine_tuning import InMemoryTask
@@ -30,14 +30,12 @@ from bert_tf.runs.results import (
     read_result,
     write_result,
 )
+from bert_tf.runs.task import Run
 from bert_tf.tables import mean_and_deviation, show_mean, table
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
-
-if TYPE_CHECKING:
-    from bert_tf.runs.trainer import Trainer
 
 # Digests of the files that `copy_best` has copied, beside them.
 _COPIED = "copied.json"
@@ -109,8 +107,8 @@ def select(
     tasks: Sequence[InMemoryTask],
     devices: Devices,
     log: Callable[[str], None],
-    run_once: Callable[..., "Trainer"],
-) -> "Trainer | None":
+    run_once: Callable[..., Run],
+) -> Run | None:
     """Carries out all runs that are not complete, then evaluates and predicts with the best.
 
     Returns what `run_once` returns for the best run; None without --do_eval and --do_predict.
@@ -285,7 +283,7 @@ def _digests(directory: str) -> dict[str, str]:
     for name in files.list_directory(directory):
         path = os.path.join(directory, name)
         if files.is_file(path):
-            digests[name] = f"sha256:{provenance.file_digest(path)}"
+            digests[name] = f"sha256:{manifests.file_digest(path)}"
     return digests
 
 

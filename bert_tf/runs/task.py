@@ -8,7 +8,7 @@ import abc
 import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import tensorflow as tf
@@ -19,17 +19,56 @@ from bert_common.options import FILE, declared_options
 from bert_tf.runs.evaluation import Evaluation
 from bert_tf.runs.options import TrainingOptions
 from bert_tf.training.devices import Devices
+from bert_tf.training.examples import Examples
 from bert_tf.training.phases import Phase
+from bert_tf.training.signals import StopSignal
+from bert_tf.training.step import TrainingState
 from modeling import costs
 from modeling.checkpoints.companion_files import CheckpointReader
+from modeling.checkpoints.load import LoadReport
 from modeling.config import BertConfig
 from modeling.losses import HeadLoss, SumOfLosses
 from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
 
-if TYPE_CHECKING:
-    from bert_tf.runs.provenance import InputFacts
-    from bert_tf.runs.trainer import Trainer
+
+class Weights(Protocol):
+    """The weights of a run, as a task sees them; see `bert_tf/runs/weights.py`."""
+
+    model: Any
+    description: dict | None
+    state: TrainingState
+
+    @property
+    def step(self) -> int: ...
+
+    def describe(self) -> str: ...
+
+
+class Run(Protocol):
+    """A run, as a task sees it; see `Trainer` in `bert_tf/runs/trainer.py`."""
+
+    devices: Devices
+    log: Callable[[str], None]
+    phases: Sequence[Phase]
+    stop: StopSignal
+
+    @property
+    def weights(self) -> Weights: ...
+
+    @property
+    def step(self) -> int: ...
+
+    @property
+    def evaluation(self) -> Evaluation | None: ...
+
+    def current_evaluation(self) -> Evaluation: ...
+
+    def predict(
+        self, examples: Examples, advance: Callable[[int], None] = ...
+    ) -> dict[str, np.ndarray]: ...
+
+    def check_stop(self) -> None: ...
 
 
 class Task(abc.ABC):
@@ -52,7 +91,6 @@ class Task(abc.ABC):
       head_mismatch: why the head in `start_weights` can't be used; None if it can, or there is
         none.
       vocab_file, do_lower_case, vocab_sha256: of the vocabulary; None if unknown.
-      input_facts: of the inputs before they were read; None if nothing is recorded.
       reads_while_training: whether the training data are read from their files all the time.
     """
 
@@ -69,7 +107,6 @@ class Task(abc.ABC):
     vocab_file: str | None = None
     do_lower_case: bool | None = None
     vocab_sha256: str | None = None
-    input_facts: "InputFacts | None" = None
     reads_while_training: bool = False
 
     @property
@@ -114,28 +151,35 @@ class Task(abc.ABC):
         """Returns the lengths that batches are padded to, int64, ascending."""
 
     @abc.abstractmethod
-    def make_dataset(self, trainer: "Trainer", phase: Phase) -> tf.distribute.DistributedDataset:
+    def make_dataset(self, trainer: Run, phase: Phase) -> tf.distribute.DistributedDataset:
         """Returns the training batches of a phase, from the trainer's position in the stream."""
 
     @abc.abstractmethod
-    def plan(self, trainer: "Trainer") -> str:
+    def plan(self, trainer: Run) -> str:
         """Returns a description of the training that is about to begin, for the user."""
 
     @abc.abstractmethod
-    def evaluate(self, trainer: "Trainer") -> Evaluation:
+    def evaluate(self, trainer: Run) -> Evaluation:
         """Evaluates the model with its current weights."""
 
     @abc.abstractmethod
-    def write_evaluation(self, trainer: "Trainer", evaluation: Evaluation) -> None:
+    def write_evaluation(self, trainer: Run, evaluation: Evaluation) -> None:
         """Writes the files of the final evaluation, and lines for the user."""
 
-    def predict(self, trainer: "Trainer") -> Mapping[str, float] | None:
+    def predict(self, trainer: Run) -> Mapping[str, float] | None:
         """Writes predictions, if the options ask for them.
 
         Returns:
           their scores; None if no labels are known.
         """
         return None
+
+    def describe_start(self, report: LoadReport) -> list[str]:
+        """Returns lines for the user on the weights that the run begins with."""
+        lines = [report.describe()]
+        if self.head_mismatch is not None:
+            lines.append(f"the head is newly initialized: {self.head_mismatch}")
+        return lines
 
     def explain(self, error: Exception, log: Callable[[str], None]) -> None:
         """Raises a `UserError` if the task knows the cause of a device's error."""

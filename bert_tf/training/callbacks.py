@@ -4,23 +4,55 @@
 """
 
 import contextlib
+import dataclasses
 import sys
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
 
 from bert_common import locks
 from bert_common.errors import in_one_line
+from bert_common.options import Options
 from bert_common.plugins import Plugins
 
-if TYPE_CHECKING:
-    from bert_tf.runs.trainer import Trainer
+
+@dataclasses.dataclass(frozen=True)
+class RunStart:
+    """A run whose model is restored or initialized.
+
+    Attributes:
+      options, directory: of the run.
+      is_training: whether there is something left to train.
+      step: updates made.
+      log: prints a line for the user.
+    """
+
+    options: Options
+    directory: str
+    is_training: bool
+    step: int
+    log: Callable[[str], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class RunEnd:
+    """A run that has ended.
+
+    Attributes:
+      step: updates that its weights have seen.
+      metrics, test_metrics: of these weights; empty if there are none.
+      error: ended the run early; None if nothing did.
+    """
+
+    step: int
+    metrics: Mapping[str, float]
+    test_metrics: Mapping[str, float]
+    error: BaseException | None
 
 
 class Callback:
     """Follows a run; a subclass overrides the methods of the events that it needs."""
 
-    def on_run_begin(self, trainer: "Trainer") -> None:
-        """Called when the model is restored or initialized, before any training."""
+    def on_run_begin(self, start: RunStart) -> None:
+        """Called before any training."""
 
     def on_report(self, step: int, metrics: Mapping[str, float]) -> None:
         """Called with the metrics of training steps."""
@@ -28,8 +60,8 @@ class Callback:
     def on_evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
         """Called with the metrics of an evaluation while training."""
 
-    def on_run_end(self, trainer: "Trainer", error: BaseException | None) -> None:
-        """Called at the end; `error` ended the run early, or is None."""
+    def on_run_end(self, end: RunEnd) -> None:
+        """Called at the end, whatever it is."""
 
 
 class CallbackList(Callback):
@@ -46,10 +78,10 @@ class CallbackList(Callback):
     def __init__(self, table: Plugins, names: tuple[str, ...]):
         self._callbacks: dict[str, Callback] = {name: table.load(name)() for name in names}
 
-    def on_run_begin(self, trainer: "Trainer") -> None:
+    def on_run_begin(self, start: RunStart) -> None:
         for name, callback in list(self._callbacks.items()):
             with self._removed_on_error(name):
-                callback.on_run_begin(trainer)
+                callback.on_run_begin(start)
 
     def on_report(self, step: int, metrics: Mapping[str, float]) -> None:
         for name, callback in list(self._callbacks.items()):
@@ -61,21 +93,27 @@ class CallbackList(Callback):
             with self._removed_on_error(name):
                 callback.on_evaluation(step, metrics)
 
-    def on_run_end(self, trainer: "Trainer", error: BaseException | None) -> None:
+    def on_run_end(self, end: RunEnd) -> None:
         for name, callback in list(self._callbacks.items()):
             with self._removed_on_error(name):
-                callback.on_run_end(trainer, error)
+                callback.on_run_end(end)
 
     @contextlib.contextmanager
-    def following(self, trainer: "Trainer") -> Iterator[None]:
-        """Sends the begin and the end of a run, which is the block."""
-        self.on_run_begin(trainer)
+    def following(
+        self, start: RunStart, end_of: Callable[[BaseException | None], RunEnd]
+    ) -> Iterator[None]:
+        """Sends the begin and the end of a run, which is the block.
+
+        Args:
+          end_of: returns the end, with the error that was the reason.
+        """
+        self.on_run_begin(start)
         try:
             yield
         except BaseException as error:
-            self.on_run_end(trainer, error)
+            self.on_run_end(end_of(error))
             raise
-        self.on_run_end(trainer, None)
+        self.on_run_end(end_of(None))
 
     @contextlib.contextmanager
     def _removed_on_error(self, name: str) -> Iterator[None]:

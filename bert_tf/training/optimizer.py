@@ -152,10 +152,6 @@ class Lamb(Optimizer):
     rule = staticmethod(lamb_update)
 
 
-# Names of the optimizers in --optimizer.
-OPTIMIZERS = {"adamw": AdamWeightDecay, "lamb": Lamb}
-
-
 # XLA makes one pass over a weight and its slots instead of a dozen, whether or not the rest of the
 # step is compiled. It is compiled once for each shape and for all runs of a process; one function
 # of all weights would take many seconds.

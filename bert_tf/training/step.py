@@ -61,6 +61,11 @@ class TrainingState:
         """Updates made, as a Python number."""
         return int(self.step.numpy())
 
+    @property
+    def position(self) -> int:
+        """Training examples of all steps, as a Python number."""
+        return int(self.examples.numpy())
+
 
 def _make_counter(name: str) -> tf.Variable:
     return tf.Variable(

@@ -14,7 +14,7 @@ from bert_common import files, locks
 from bert_common.errors import without_secrets
 from bert_common.options import declared_options
 from bert_tf import charts
-from bert_tf.training.callbacks import Callback
+from bert_tf.training.callbacks import Callback, RunEnd, RunStart
 from bert_tf.training.run_directory import EVAL, TRAIN
 from data_gen.pretraining.records import masked_crc, record_header
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, read_best_record
@@ -31,12 +31,12 @@ class TensorBoard(Callback):
     The row of a run that trains is written when it begins and, with its scores, when it has ended.
     """
 
-    def on_run_begin(self, trainer) -> None:
-        options = trainer.task.options
-        self._directory = options.output_dir
+    def on_run_begin(self, start: RunStart) -> None:
+        options = start.options
+        self._directory = start.directory
         self._begun = time.time()
         self._writers = {}
-        self._is_training = options.do_train and not trainer.is_finished()
+        self._is_training = start.is_training
         # Options that differ from their defaults, or that the user gave, make runs comparable.
         self._values = {}
         for option in declared_options(type(options)):
@@ -48,8 +48,8 @@ class TensorBoard(Callback):
                 self._values[option.name] = value
         if self._is_training:
             write_session(self._directory, self._values, self._begun)
-            if trainer.step:
-                self._mark_restart(trainer.step)
+            if start.step:
+                self._mark_restart(start.step)
 
     def _mark_restart(self, step: int) -> None:
         """Tells TensorBoard to forget the steps after the checkpoint that a run resumes from.
@@ -88,14 +88,11 @@ class TensorBoard(Callback):
             )
         return self._writers[split].as_default(step)
 
-    def on_run_end(self, trainer, error: BaseException | None) -> None:
-        if not self._is_training or error is not None:
+    def on_run_end(self, end: RunEnd) -> None:
+        if not self._is_training or end.error is not None:
             return
-        evaluation = trainer.evaluation
-        metrics = {}
-        if evaluation is not None:
-            metrics = evaluation.metrics
-        else:
+        metrics = end.metrics
+        if not metrics:
             # The best weights may come from an earlier start.
             best = read_best_record(os.path.join(self._directory, BEST_DIRECTORY))
             if best:

@@ -250,10 +250,12 @@ def read_documents(
             if hard_wrapped:
                 description += ", hard-wrapped paragraphs"
             documents = _json_documents(lines, options.text_field, hard_wrapped)
-        else:
+        elif kind == "text":
             layout = detect_layout(sample, options)
             description = f"plain text: {_describe(layout)}"
             documents = _text_documents(lines, layout)
+        else:
+            raise ValueError(f"input_format={kind!r} is unknown")
         notes.layouts[description] += 1
         yield from documents
         # The rest since the last report, so that the amounts add up to the size of the file.

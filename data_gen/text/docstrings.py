@@ -71,7 +71,7 @@ def run(options: DocstringOptions) -> None:
     """
     sources = find_source_files(options.packages)
     for source in sources:
-        files.note_input(source.path, "packages")
+        files.register.note(source.path, "packages")
     outputs.prepare_output_file(options.output_file, "output_file")
     # The list makes the number of portions known for the progress bar; it holds names only.
     portions = list(parallel.portions(sources, lambda source: source.size, _PORTION_BYTES))

@@ -17,9 +17,9 @@ def write(folder: pathlib.Path, *names: str) -> None:
 def test_an_input_a_directory_and_a_device(tmp_path):
     write(tmp_path, "a.txt", "old.jsonl")
     (tmp_path / "b.txt").symlink_to("a.txt")
-    files.begin_register()
+    files.register.begin()
     for path in ("c", f"{tmp_path}/a.txt", "/dev/null"):
-        files.note_input(path, "input_file")
+        files.register.note(path, "input_file")
     for name in ("a.txt", "b.txt"):
         with pytest.raises(
             UserError, match=r"--output_file: .* is also --input_file, which would be lost"

@@ -8,7 +8,6 @@ import dataclasses
 import functools
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,7 +24,11 @@ from bert_tf.runs.evaluation import (
 )
 from bert_tf.runs.fine_tuning import FineTuningTask
 from bert_tf.runs.options import TEACHERS
+<<<<<<< HEAD
 from bert_tf.tasks.classification.checkpoint_classes import CLASSES
+=======
+from bert_tf.runs.task import Run
+>>>>>>> 65688286 (Give the run's weights, record and callbacks objects of their own)
 from bert_tf.tasks.classification.data import (
     ClassificationData,
     LazyValues,
@@ -48,9 +51,6 @@ from modeling.fine_tuning import (
     BertForClassification,
 )
 from modeling.losses import HeadLoss
-
-if TYPE_CHECKING:
-    from bert_tf.runs.trainer import Trainer
 
 
 class ClassificationTask(FineTuningTask):
@@ -108,7 +108,7 @@ class ClassificationTask(FineTuningTask):
             return dataclasses.replace(MULTI_LABEL_LOSS, positive_weights=positive_weights)
         return REGRESSION_LOSS if self.data.regression else CLASSIFICATION_LOSS
 
-    def examples_to_train_on(self, trainer: "Trainer") -> Examples:
+    def examples_to_train_on(self, trainer: Run) -> Examples:
         if self.teachers is None:
             return self.train_examples
         # The teachers' outputs are computed now, when the devices are set up, or read from a cache.
@@ -120,7 +120,7 @@ class ClassificationTask(FineTuningTask):
     def outputs(self, model: BertForClassification, features: dict) -> dict:
         return {"logits": model(features)}
 
-    def answer(self, trainer: "Trainer", split: TextSplit) -> np.ndarray:
+    def answer(self, trainer: Run, split: TextSplit) -> np.ndarray:
         """Returns logits, float32 [E, C]; of a text in several windows the mean."""
         return pool(trainer.predict(split.examples)["logits"], split.window_counts)
 
@@ -155,7 +155,7 @@ class ClassificationTask(FineTuningTask):
             return [tuple(names[index] for index in np.flatnonzero(row)) for row in values]
         return [names[index] for index in values]
 
-    def write_evaluation(self, trainer: "Trainer", evaluation: Evaluation) -> None:
+    def write_evaluation(self, trainer: Run, evaluation: Evaluation) -> None:
         directory = self.options.output_dir
         data = self.data
         # The original's files have the loss under two names.

@@ -8,7 +8,6 @@ for people.
 import csv
 import functools
 import os
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,15 +21,13 @@ from bert_tf.runs.evaluation import (
     write_test_results,
 )
 from bert_tf.runs.fine_tuning import FineTuningTask
+from bert_tf.runs.task import Run
 from bert_tf.tasks.multiple_choice.data import KIND, read_data
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
 from bert_tf.training.examples import Dataset
 from data_gen.labeled.multiple_choice import ChoiceQuestions
 from modeling.checkpoints.weights import HEADS
 from modeling.fine_tuning import MULTIPLE_CHOICE_LOSS, BertForMultipleChoice
-
-if TYPE_CHECKING:
-    from bert_tf.runs.trainer import Trainer
 
 # Largest difference of logits at which all choices count as equally probable: the probabilities
 # then differ by a hundredth at most.
@@ -67,7 +64,7 @@ class MultipleChoiceTask(FineTuningTask):
         """Returns "scores" float32 [B], of choices one by one."""
         return {"scores": model.scores(features)}
 
-    def answer(self, trainer: "Trainer", split: Dataset) -> np.ndarray:
+    def answer(self, trainer: Run, split: Dataset) -> np.ndarray:
         """Returns logits, float32 [E, K]."""
         # The score of a choice does not depend on the others, so they are batched by length.
         return split.examples.by_question(trainer.predict(split.examples.sequences)["scores"])
@@ -80,7 +77,7 @@ class MultipleChoiceTask(FineTuningTask):
         labels = split.source.labels.tolist()
         return constant_predictions(name, describe_choices(answers), labels, "questions")
 
-    def write_evaluation(self, trainer: "Trainer", evaluation: Evaluation) -> None:
+    def write_evaluation(self, trainer: Run, evaluation: Evaluation) -> None:
         super().write_evaluation(trainer, evaluation)
         if self.options.hardest_questions:
             split, logits = self.data.first(evaluation.details)

@@ -8,7 +8,6 @@ import collections
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -18,7 +17,7 @@ from bert_tf.runs import provenance
 from bert_tf.runs import run as driver
 from bert_tf.runs.evaluation import Evaluation, write_eval_results
 from bert_tf.runs.options import TEACHERS
-from bert_tf.runs.task import Task, row_flops
+from bert_tf.runs.task import Run, Task, row_flops
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import PretrainingPhase, find_phases, resize
@@ -42,9 +41,6 @@ from modeling.pretraining import (
     BertForPreTraining,
     masked_lm_loss,
 )
-
-if TYPE_CHECKING:
-    from bert_tf.runs.trainer import Trainer
 
 # A masked-LM accuracy below this multiple of guessing counts as nothing learned.
 _MIN_GAIN = 1.05
@@ -247,12 +243,12 @@ class PretrainingTask(Task):
         return np.array([phase.options.max_seq_length for phase in self._phases])
 
     def make_dataset(
-        self, trainer: "Trainer", phase: PretrainingPhase
+        self, trainer: Run, phase: PretrainingPhase
     ) -> tf.distribute.DistributedDataset:
         parse, _ = self._parsers[self._phases.index(phase)]
         sizes = phase.batch_sizes(trainer.devices)
         # A resumed run goes on after the examples that it has seen.
-        position = trainer.examples
+        position = trainer.weights.state.position
         step = trainer.step
 
         def make(context: tf.distribute.InputContext) -> tf.data.Dataset:
@@ -314,7 +310,7 @@ class PretrainingTask(Task):
             )
         check_fused_attention(self.config, devices.dtype)
 
-    def _evaluated_phase(self, trainer: "Trainer") -> int:
+    def _evaluated_phase(self, trainer: Run) -> int:
         """Returns the index of the phase of the step before an evaluation."""
         return phase_at(self._phases, trainer.step - 1)
 
@@ -331,13 +327,13 @@ class PretrainingTask(Task):
             self.options.evaluation_batches,
         )
 
-    def evaluate(self, trainer: "Trainer") -> Evaluation:
+    def evaluate(self, trainer: Run) -> Evaluation:
         number = self._evaluated_phase(trainer)
         if number not in self._evaluation_passes:
             self._evaluation_passes[number] = self._make_evaluation_pass(trainer, number)
         return Evaluation(trainer.step, self._evaluation_passes[number]())
 
-    def _make_evaluation_pass(self, trainer: "Trainer", number: int) -> EvaluationPass:
+    def _make_evaluation_pass(self, trainer: Run, number: int) -> EvaluationPass:
         strategy = trainer.devices.strategy
         num_examples = self._phases[number].eval_records.files.num_examples
         # The last batch is filled up with padding examples.
@@ -351,9 +347,9 @@ class PretrainingTask(Task):
             )
 
         return EvaluationPass(
-            functools.partial(pretraining_forward, trainer.model),
+            functools.partial(pretraining_forward, trainer.weights.model),
             # Evaluation is against the records alone, whether or not there is a teacher.
-            pretraining_loss(trainer.model, self.options.losses, self.mask_id),
+            pretraining_loss(trainer.weights.model, self.options.losses, self.mask_id),
             make_dataset,
             batches,
             strategy,
@@ -361,7 +357,7 @@ class PretrainingTask(Task):
             trainer.check_stop,
         )
 
-    def write_evaluation(self, trainer: "Trainer", evaluation: Evaluation) -> None:
+    def write_evaluation(self, trainer: Run, evaluation: Evaluation) -> None:
         options = self.options
         number = self._evaluated_phase(trainer)
         eval_records = self._phases[number].eval_records
@@ -382,12 +378,12 @@ class PretrainingTask(Task):
         if results.degenerate:
             trainer.log(f"warning: {results.degenerate}")
 
-    def plan(self, trainer: "Trainer") -> str:
+    def plan(self, trainer: Run) -> str:
         options = self.options
         devices = trainer.devices
         rows = [
             ("devices", f"{devices}, {devices.xla}"),
-            ("model", trainer.describe_model()),
+            ("model", trainer.weights.describe()),
         ]
         for phase in self._phases:
             rows += self._plan_phase(phase, trainer.step)

@@ -179,6 +179,10 @@ class SquadOptions(SquadConfig, DistillationOptions, FineTuningOptions):
         """Whether --question is answered."""
         return self.question is not None
 
+    @property
+    def predicts(self) -> bool:
+        return self.do_predict or self.is_interactive
+
     def check(self) -> None:
         super().check()
         if not (self.do_train or self.do_predict or self.is_interactive):

@@ -13,11 +13,9 @@ first three files are those of the original:
 """
 
 import dataclasses
-import functools
 import json
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
@@ -46,6 +44,9 @@ from bert_tf.runs.evaluation import (
 )
 from bert_tf.runs.fine_tuning import InMemoryTask
 from bert_tf.runs.options import TEACHERS
+from bert_tf.runs.record import NoRecord, RunRecord
+from bert_tf.runs.task import Run
+from bert_tf.runs.trainer import Trainer
 from bert_tf.tasks.question_answering.data import (
     ENSEMBLE_FILE,
     SquadSplit,
@@ -67,12 +68,9 @@ from bert_tf.tasks.question_answering.options import (
 from bert_tf.training.examples import Datasets
 from data_gen.labeled.squad import SquadData, check_training, read_squad
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_task_file
-from modeling.checkpoints.load import Checkpoint, step_of
+from modeling.checkpoints.load import Checkpoint, LoadReport, step_of
 from modeling.fine_tuning import SPAN_LOSS, BertForQuestionAnswering
 from modeling.losses import HeadLoss
-
-if TYPE_CHECKING:
-    from bert_tf.runs.trainer import Trainer
 
 OUTPUTS = ("start_logits", "end_logits")
 # Answers that are printed for a single question if --n_best_size is not given.
@@ -257,6 +255,12 @@ class SquadTask(InMemoryTask):
         split = make_split(questions, self.settings, checkpoint.tokenizer, training=True)
         return dataclasses.replace(split, notes=(*checked.notes, *split.notes))
 
+    def describe_data(self) -> list[str]:
+        return [] if self.options.is_interactive else super().describe_data()
+
+    def describe_start(self, report: LoadReport) -> list[str]:
+        return [] if self.options.is_interactive else super().describe_start(report)
+
     def make_model(self, dtype: str) -> BertForQuestionAnswering:
         if self.teachers is not None:
             self.teachers.load(dtype)
@@ -271,16 +275,16 @@ class SquadTask(InMemoryTask):
         start_logits, end_logits = model(features)
         return {"start_logits": start_logits, "end_logits": end_logits}
 
-    def evaluate(self, trainer: "Trainer") -> Evaluation:
+    def evaluate(self, trainer: Run) -> Evaluation:
         # The same pass serves both; without true answers there is nothing to evaluate.
         title = "evaluating" if self.can_evaluate else "predicting"
-        return self._answer(trainer, title).evaluation(trainer.weights_step)
+        return self._answer(trainer, title).evaluation(trainer.weights.step)
 
-    def write_evaluation(self, trainer: "Trainer", evaluation: Evaluation) -> None:
+    def write_evaluation(self, trainer: Run, evaluation: Evaluation) -> None:
         count = sum(len(split) for split in self.data.dev.values())
         trainer.log(write_eval_results(self.options.output_dir, evaluation, count, "eval_"))
 
-    def predict(self, trainer: "Trainer") -> None:
+    def predict(self, trainer: Run) -> None:
         """Writes the answers and, if the right ones are known, their scores.
 
         The answers to --question are only printed. No scores are returned, as those of the
@@ -335,13 +339,13 @@ class SquadTask(InMemoryTask):
             )
         return "\n".join(lines)
 
-    def _keep_threshold(self, trainer: "Trainer", settings: SquadConfig) -> None:
+    def _keep_threshold(self, trainer: Run, settings: SquadConfig) -> None:
         """Writes a threshold that was tuned, for later predictions into this directory.
 
         It goes into task.json, beside the last and the best weights, or for an ensemble into a file
         of its own; never into another run's directory.
         """
-        if settings == merge_settings({}, trainer.description):
+        if settings == merge_settings({}, trainer.weights.description):
             return
         directory = self.options.output_dir
         if self.members:
@@ -357,13 +361,13 @@ class SquadTask(InMemoryTask):
             if files.exists(path):
                 json_files.write(path, {**read_task_file(path), **threshold})
 
-    def _answer(self, trainer: "Trainer", title: str) -> SquadPredictions:
+    def _answer(self, trainer: Run, title: str) -> SquadPredictions:
         """Finds and scores the answers to all questions.
 
         Args:
           title: of the progress bar.
         """
-        settings = merge_settings({}, trainer.description)
+        settings = merge_settings({}, trainer.weights.description)
         split = self.prediction_split
         start_logits, end_logits = self._logits(trainer, title)
         results = find_answers(
@@ -408,7 +412,7 @@ class SquadTask(InMemoryTask):
         metrics.update(score_by_characters(source, texts))
         return metrics
 
-    def _logits(self, trainer: "Trainer", title: str) -> tuple[np.ndarray, np.ndarray]:
+    def _logits(self, trainer: Run, title: str) -> tuple[np.ndarray, np.ndarray]:
         """Returns the logits of starts and ends, float32 [T] each, of all windows in a row.
 
         For an ensemble they are the means.
@@ -435,24 +439,21 @@ class SquadTask(InMemoryTask):
             means.append((total / count).astype(np.float32))
         return means[0], means[1]
 
-    def _predict_windows(self, trainer: "Trainer", title: str) -> dict[str, np.ndarray]:
+    def _predict_windows(self, trainer: Run, title: str) -> dict[str, np.ndarray]:
         split = self.prediction_split
         with Progress(title, len(split.windows), "windows") as progress:
             return trainer.predict(split.examples, progress.advance)
 
-    def _predict_as_member(
-        self, trainer: "Trainer", index: int, title: str
-    ) -> dict[str, np.ndarray]:
+    def _predict_as_member(self, trainer: Run, index: int, title: str) -> dict[str, np.ndarray]:
         """Returns the outputs of an ensemble's member, whose model is dropped afterwards."""
-        from bert_tf.runs.trainer import Trainer
-
         member_task = SquadTask(
             self.options.replace(output_dir="", ensemble=()),
             self.members[index],
             self.settings,
             self.prediction_split,
         )
-        member = Trainer(member_task, trainer.devices, trainer.log)
+        record = NoRecord(member_task.options)
+        member = Trainer(member_task, trainer.devices, trainer.log, record)
         member.stop = trainer.stop
         outputs = self._predict_windows(member, title)
         # Its memory must be free before the next one is made.
@@ -534,5 +535,6 @@ def _write_object(path: str, items: Iterable[tuple[str, object]]) -> None:
         file.write("\n}\n")
 
 
-# The command `run_squad.py`; see `bert_tf/runs/run.py`.
-run = functools.partial(driver.run, SquadTask)
+def run(options: SquadOptions) -> int:
+    """Carries out the command `run_squad.py`; the answer to a single question leaves no files."""
+    return driver.run(SquadTask, options, NoRecord if options.is_interactive else RunRecord)

@@ -7,7 +7,6 @@ directory, by way of `bert_tf/runs/run.py`, with metrics and `predictions.jsonl`
 import dataclasses
 import functools
 import os
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from bert_tf.evaluation.retrieval import MAP_DEPTH, score_rankings, search, unif
 from bert_tf.runs import run as driver
 from bert_tf.runs.evaluation import Evaluation, constant_predictions, shortest
 from bert_tf.runs.fine_tuning import FineTuningTask
+from bert_tf.runs.task import Run
 from bert_tf.tasks.sentence_embedding import options as kinds
 from bert_tf.tasks.sentence_embedding.data import SentenceSplit, read_data
 from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
@@ -28,9 +28,6 @@ from modeling.sentence_embedding import (
     InBatchNegatives,
     unit_length,
 )
-
-if TYPE_CHECKING:
-    from bert_tf.runs.trainer import Trainer
 
 # Queries that are searched for together.
 _QUERIES_AT_ONCE = 256
@@ -80,7 +77,7 @@ class SentenceEmbeddingTask(FineTuningTask):
         """Returns "vector" float32 [B, D], of texts one by one."""
         return {"vector": model(features)}
 
-    def answer(self, trainer: "Trainer", split: SentenceSplit) -> np.ndarray:
+    def answer(self, trainer: Run, split: SentenceSplit) -> np.ndarray:
         """Returns the vectors of all texts, float32 [U, D], of length 1."""
         return unit_length(trainer.predict(split.examples.sequences)["vector"]).numpy()
 
@@ -105,7 +102,7 @@ class SentenceEmbeddingTask(FineTuningTask):
         similarities = [f"cosine {value:.2f}" for value in cosines(answers, split)]
         return constant_predictions(name, similarities, split.source.labels.tolist(), "pairs")
 
-    def evaluate(self, trainer: "Trainer") -> Evaluation:
+    def evaluate(self, trainer: Run) -> Evaluation:
         evaluation = super().evaluate(trainer)
         warnings = []
         for name, vectors in evaluation.details.items():

@@ -17,16 +17,16 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import numpy as np
 import tensorflow as tf
 
-from bert_common import files
+from bert_common import files, manifests
 from bert_common.errors import UserError
 from bert_common.progress import Progress
-from bert_tf.runs import provenance
 from bert_tf.runs import run as driver
+from bert_tf.runs.task import Run
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, Split, window_examples
 from bert_tf.tasks.token_classification.inference import TaggerShape
 from bert_tf.tasks.token_classification.options import (
@@ -46,9 +46,6 @@ from modeling import costs
 from modeling.bilstm import BertForFeatureTagging, encoder_states
 from modeling.checkpoints.load import config_for, read_checkpoint
 from modeling.checkpoints.weights import ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, original_names
-
-if TYPE_CHECKING:
-    from bert_tf.runs.trainer import Trainer
 
 # Format of the cache's files; increased when their content changes.
 _VERSION = 4
@@ -238,15 +235,15 @@ class FeatureTaggerTask(TokenClassificationTask):
             use_cudnn=use_cudnn,
         )
 
-    def examples_to_train_on(self, run: "Trainer") -> Examples:
+    def examples_to_train_on(self, run: Run) -> Examples:
         return self._word_examples(run, self.data.train)
 
-    def answer(self, run: "Trainer", split: Split) -> Tagged:
+    def answer(self, run: Run, split: Split) -> Tagged:
         return tag_split(
             self.data, split, run.predict(self._word_examples(run, split))["probabilities"]
         )
 
-    def _word_examples(self, run: "Trainer", split: Split) -> Examples:
+    def _word_examples(self, run: Run, split: Split) -> Examples:
         """Returns sentences with the activations of their words; for training with labels."""
         # Splits are compared by identity: they contain arrays.
         name = next(name for name, value in self._splits.items() if value is split)
@@ -257,7 +254,7 @@ class FeatureTaggerTask(TokenClassificationTask):
             self._examples[name] = Examples(tokens, _row_lengths(split))
         return self._examples[name]
 
-    def _activations(self, run: "Trainer", name: str, split: Split) -> "LayersOf":
+    def _activations(self, run: Run, name: str, split: Split) -> "LayersOf":
         """Returns the activations of the words of a split, from the cache or from the encoder."""
         options = self.options
         layers = self._all_layers or self.shape.layers
@@ -265,7 +262,7 @@ class FeatureTaggerTask(TokenClassificationTask):
         examples = window_examples(windows)
 
         def states(features: dict) -> dict:
-            values = encoder_states(run.model.encoder, features, layers)
+            values = encoder_states(run.weights.model.encoder, features, layers)
             return {"states": tf.cast(values, options.activation_precision)}
 
         # The encoder runs without dropout, as in every prediction.
@@ -303,12 +300,12 @@ class FeatureTaggerTask(TokenClassificationTask):
             run.log,
         )
 
-    def _provenance(self, run: "Trainer", split: Split) -> dict[str, object]:
+    def _provenance(self, run: Run, split: Split) -> dict[str, object]:
         """Returns everything that the activations of a split depend on, for JSON."""
         tokenizer = self.checkpoint.tokenizer
         windows = split.windows
         weights = []
-        for name, variable in original_names(run.model).items():
+        for name, variable in original_names(run.weights.model).items():
             if name.startswith(ENCODER_PREFIX):
                 weights += [name.encode(), np.asarray(variable)]
         config = dataclasses.asdict(self.config)
@@ -412,7 +409,7 @@ def stored_activations(
     with contextlib.ExitStack() as opened:
         source: str | IO[bytes] = path
         try:
-            manifest, (source,) = provenance.read_manifest(
+            manifest, (source,) = manifests.read_manifest(
                 manifest_path,
                 _VERSION,
                 sources,
@@ -437,7 +434,7 @@ def stored_activations(
                 files.make_directories(directory)
                 _write_activations(path, name, len(windows), compute)
                 # The manifest is written last: without it an unfinished file is not used.
-                provenance.write_manifest(
+                manifests.write_manifest(
                     manifest_path, _VERSION, sources, [os.path.basename(path)], layers=stored_layers
                 )
             source = path

@@ -7,7 +7,6 @@ directory, by way of `bert_tf/runs/run.py`, with metrics, predictions in columns
 import dataclasses
 import json
 import os
-from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -18,15 +17,13 @@ from bert_tf.evaluation.conlleval import ChunkCounts
 from bert_tf.runs.evaluation import Evaluation, constant_predictions, write_eval_results
 from bert_tf.runs.fine_tuning import FineTuningTask
 from bert_tf.runs.options import TEACHERS
+from bert_tf.runs.task import Run
 from bert_tf.tasks.token_classification.data import Split, TokenData, check_head, read_data
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 from data_gen.labeled.tag_schemes import IOB2, Chunks, find_chunks, write_tags
 from modeling.config import with_label_names
 from modeling.fine_tuning import TOKEN_CLASSIFICATION_LOSS, BertForTokenClassification
 from modeling.losses import HeadLoss
-
-if TYPE_CHECKING:
-    from bert_tf.runs.trainer import Trainer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +92,7 @@ class TokenClassificationTask(FineTuningTask):
     def outputs(self, model: BertForTokenClassification, features: dict) -> dict:
         return {"probabilities": tf.nn.softmax(model(features))}
 
-    def answer(self, trainer: "Trainer", split: Split) -> Tagged:
+    def answer(self, trainer: Run, split: Split) -> Tagged:
         """Returns the labels of the words."""
         # A word that several windows score gets the mean of its probabilities.
         of_tokens = trainer.predict(split.examples)["probabilities"]
@@ -134,7 +131,7 @@ class TokenClassificationTask(FineTuningTask):
     def constant_predictions(self, name: str, split: Split, answers: Tagged) -> str | None:
         return constant_predictions(name, answers.guess_tags, answers.gold_tags, "words")
 
-    def write_evaluation(self, trainer: "Trainer", evaluation: Evaluation) -> None:
+    def write_evaluation(self, trainer: Run, evaluation: Evaluation) -> None:
         directory = self.options.output_dir
         split, tagged = self.data.first(evaluation.details)
         trainer.log(write_eval_results(directory, evaluation, len(split), "eval_"))
@@ -168,11 +165,11 @@ class TokenClassificationTask(FineTuningTask):
                 file.write(json.dumps({"text": text, "entities": text_entities}) + "\n")
         return [path, lines_path]
 
-    def predict(self, trainer: "Trainer") -> dict[str, float] | None:
+    def predict(self, trainer: Run) -> dict[str, float] | None:
         metrics = super().predict(trainer)
         if metrics is not None:
             path = os.path.join(self.options.output_dir, "test_results.json")
-            results: dict[str, float] = {"global_step": trainer.weights_step}
+            results: dict[str, float] = {"global_step": trainer.weights.step}
             for name, value in sorted(metrics.items()):
                 results[name.removeprefix("test_")] = value
             json_files.write(path, results)

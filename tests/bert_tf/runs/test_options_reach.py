@@ -10,6 +10,7 @@ import pytest
 from bert_common.options import declared_options
 from bert_tf.runs import run as driver
 from bert_tf.runs.options import FineTuningOptions, HeadDropoutOptions, LoraOptions
+from bert_tf.runs.record import RunRecord
 from bert_tf.runs.trainer import Trainer
 from bert_tf.tasks.classification.task import ClassificationTask
 from tests.bert_tf.tasks.classification.toy_task import own_task, write_csv, write_model
@@ -20,19 +21,19 @@ def _schedule(trainer):
 
 
 def _optimizer(name):
-    return lambda trainer: getattr(trainer._optimizer, name)
+    return lambda trainer: getattr(trainer.weights.optimizer, name)
 
 
 def _config(name):
-    return lambda trainer: getattr(trainer.model.encoder.config, name)
+    return lambda trainer: getattr(trainer.weights.model.encoder.config, name)
 
 
 def _trained_variables(trainer):
-    return trainer._optimizer.names
+    return trainer.weights.optimizer.names
 
 
 def _initial_weights(trainer):
-    return np.asarray(trainer.model.encoder.weights[0]).tobytes()
+    return np.asarray(trainer.weights.model.encoder.weights[0]).tobytes()
 
 
 # Option → a value that is not the default, and what must differ in a run with it.
@@ -47,7 +48,7 @@ PROBES = {
     "hidden_dropout_prob": (0.3, _config("hidden_dropout_prob")),
     "attention_probs_dropout_prob": (0.3, _config("attention_probs_dropout_prob")),
     "seed": (7, _initial_weights),
-    "optimizer": ("lamb", lambda trainer: type(trainer._optimizer)),
+    "optimizer": ("lamb", lambda trainer: type(trainer.weights.optimizer)),
     "optimizer_betas": ((0.8, 0.9), _optimizer("betas")),
     "optimizer_bias_correction": (True, _optimizer("bias_correction")),
     "freeze_embeddings": (True, _trained_variables),
@@ -67,7 +68,7 @@ PROBES = {
     "bilstm_units": (4, _config("bilstm_units")),
     "max_train_examples": (20, _schedule),
     "original_batches": (True, _schedule),
-    "classifier_dropout": (0.4, lambda trainer: trainer.model.head_dropout),
+    "classifier_dropout": (0.4, lambda trainer: trainer.weights.model.head_dropout),
 }
 # Options for predictions, whose effect the tests of classes of data show.
 ELSEWHERE = {
@@ -91,7 +92,7 @@ def folder(tmp_path_factory):
 def _trainer(folder, output_dir, **changes) -> Trainer:
     options = own_task(folder, output_dir, do_train=True, test_file=None, **changes)
     task = ClassificationTask(options)
-    return Trainer(task, driver.set_up_devices(options), lambda line: None)
+    return Trainer(task, driver.set_up_devices(options), lambda line: None, RunRecord(options))
 
 
 def test_every_option_has_a_probe():

@@ -2,7 +2,7 @@ import pytest
 
 from bert_tf.runs.fine_tuning import FineTuningTask
 from bert_tf.runs.task import Task
-from bert_tf.runs.trainer import choose_loop_length, steps_until_next_event
+from bert_tf.training.loop import choose_loop_length, steps_until_next_event
 
 
 def test_loops_end_at_checkpoints_evaluations_and_the_end():

@@ -1,11 +1,11 @@
 import os
-import types
 
 import tensorflow as tf
 from tensorboard.backend.event_processing import plugin_event_accumulator
 from tensorboard.plugins.hparams import api_pb2
 
 from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.training.callbacks import RunStart
 from bert_tf.training.tensorboard import TensorBoard, write_session
 from tests.bert_tf.training.hparams_page import read_hparams_page
 
@@ -53,10 +53,8 @@ def test_a_resumed_run_has_every_step_once(tmp_path):
     options = ClassificationOptions(task_name="mrpc", output_dir=str(tmp_path), do_train=True)
 
     def write(first, last, resumed_from):
-        task = types.SimpleNamespace(options=options)
-        trainer = types.SimpleNamespace(task=task, step=resumed_from, is_finished=lambda: False)
         callback = TensorBoard()
-        callback.on_run_begin(trainer)
+        callback.on_run_begin(RunStart(options, str(tmp_path), True, resumed_from, print))
         for step in range(first, last + 1):
             callback.on_report(step, {"loss": float(resumed_from)})
         for writer in callback._writers.values():

@@ -9,6 +9,7 @@ from bert_tf.runs.run import set_up_devices
 from bert_tf.tasks.pretraining.data import PretrainingRecords, check_all_records, parser
 from bert_tf.tasks.pretraining.task import PretrainingTask
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset
+from bert_tf.training.step import TrainingState
 from data_gen.pretraining.record_writer import RecordWriter
 from data_gen.pretraining.schema import Schema
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
@@ -149,7 +150,8 @@ def test_packed_records_need_a_newer_gpu(options, tmp_path):
 def test_the_shapes_of_batches_are_known(options):
     """Which fused attention needs."""
     task = PretrainingTask(options)
-    trainer = types.SimpleNamespace(step=0, examples=0, devices=default_devices())
+    weights = types.SimpleNamespace(state=TrainingState())
+    trainer = types.SimpleNamespace(step=0, weights=weights, devices=default_devices())
     dataset = task.make_dataset(trainer, task.phases()[0])
     assert all(None not in spec.shape for spec in dataset.element_spec.values())
 

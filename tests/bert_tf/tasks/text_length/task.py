@@ -10,7 +10,7 @@ from bert_common import files, json_files
 from bert_tf.runs import run as driver
 from bert_tf.runs.evaluation import constant_predictions
 from bert_tf.runs.fine_tuning import FineTuningTask
-from bert_tf.runs.trainer import Trainer
+from bert_tf.runs.task import Run
 from bert_tf.training.examples import Dataset, Datasets, Examples
 from data_gen.labeled.pair_features import encode_pairs
 from modeling.checkpoints.load import Checkpoint
@@ -76,7 +76,7 @@ class LengthTask(FineTuningTask):
     def outputs(self, model: BertForLength, features: dict) -> dict:
         return {"length": model(features)[:, 0]}
 
-    def answer(self, trainer: Trainer, split: Dataset) -> np.ndarray:
+    def answer(self, trainer: Run, split: Dataset) -> np.ndarray:
         """float32 [E], lengths."""
         return trainer.predict(split.examples)["length"]
 
