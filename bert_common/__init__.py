@@ -9,6 +9,7 @@
     outputs.py       whether a path may be written: names of checkpoints, runs and indexes
     remote_files.py  what `files.py` needs of TensorFlow
     json_files.py    JSON files and their fields
+    manifests.py     files that are kept between processes: what they were made from
     locks.py         locks on directories and files
     parallel.py      work on several processes, results in order
     gpus.py          the driver of GPUs, options of XLA, the cache of compiled programs

@@ -26,16 +26,19 @@ EPSILON = 1e-6
 
 
 class UpdateFactors(NamedTuple):
-    """Factors of an update, floating-point [] each.
+    """What the updates of all weights in a step have in common.
 
     Attributes:
-      rate: the learning rate.
+      rate: the learning rate, floating-point [].
       m_factor, v_factor: of the moments; see `bias_corrections`, or 1.
+      betas, epsilon: of Adam.
     """
 
     rate: Any
     m_factor: Any
     v_factor: Any
+    betas: tuple[float, float] = BETAS
+    epsilon: float = EPSILON
 
 
 def bias_corrections(step: Any, betas: tuple[float, float]) -> list:
@@ -49,14 +52,7 @@ def bias_corrections(step: Any, betas: tuple[float, float]) -> list:
 
 
 def adamw_update(
-    weight: Any,
-    m: Any,
-    v: Any,
-    gradient: Any,
-    factors: UpdateFactors,
-    decay_rate: float | None,
-    betas: tuple[float, float] = BETAS,
-    epsilon: float = EPSILON,
+    weight: Any, m: Any, v: Any, gradient: Any, factors: UpdateFactors, decay_rate: float | None
 ) -> tuple:
     """Returns weight and moments after an update of Adam with decoupled weight decay.
 
@@ -68,7 +64,7 @@ def adamw_update(
       weight, m, v, gradient: dense, of one shape.
       decay_rate: None for a weight that is excluded from the decay.
     """
-    change, m, v = _adam_change(m, v, gradient, factors, betas, epsilon)
+    change, m, v = _adam_change(m, v, gradient, factors)
     # Decoupled: the decay is not part of the moments, unlike L2 regularization.
     if decay_rate:
         change += decay_rate * weight
@@ -76,14 +72,7 @@ def adamw_update(
 
 
 def lamb_update(
-    weight: Any,
-    m: Any,
-    v: Any,
-    gradient: Any,
-    factors: UpdateFactors,
-    decay_rate: float | None,
-    betas: tuple[float, float] = BETAS,
-    epsilon: float = EPSILON,
+    weight: Any, m: Any, v: Any, gradient: Any, factors: UpdateFactors, decay_rate: float | None
 ) -> tuple:
     """Returns weight and moments after an update of LAMB, which is as long as the weight.
 
@@ -93,7 +82,7 @@ def lamb_update(
     The quotient of the norms, the trust ratio, is 1 where one of them is 0, and for weights that
     are excluded, as in MLPerf's `lamb_optimizer_v1.py`. The arguments are those of `adamw_update`.
     """
-    change, m, v = _adam_change(m, v, gradient, factors, betas, epsilon)
+    change, m, v = _adam_change(m, v, gradient, factors)
     rate = factors.rate
     if decay_rate is not None:
         change += decay_rate * weight
@@ -107,18 +96,13 @@ def lamb_update(
     return weight - rate * change, m, v
 
 
-def _adam_change(
-    m: Any,
-    v: Any,
-    gradient: Any,
-    factors: UpdateFactors,
-    betas: tuple[float, float],
-    epsilon: float,
-) -> tuple:
+def _adam_change(m: Any, v: Any, gradient: Any, factors: UpdateFactors) -> tuple:
     """Returns Adam's change of a weight, without the rate, and the new moments, uncorrected."""
-    m = betas[0] * m + (1.0 - betas[0]) * gradient
-    v = betas[1] * v + (1.0 - betas[1]) * ops.square(gradient)
-    return m * factors.m_factor / (ops.sqrt(v * factors.v_factor) + epsilon), m, v
+    beta_1, beta_2 = factors.betas
+    m = beta_1 * m + (1.0 - beta_1) * gradient
+    v = beta_2 * v + (1.0 - beta_2) * ops.square(gradient)
+    change = m * factors.m_factor / (ops.sqrt(v * factors.v_factor) + factors.epsilon)
+    return change, m, v
 
 
 class _AppliedRule(keras.optimizers.Optimizer):
@@ -131,10 +115,8 @@ class _AppliedRule(keras.optimizers.Optimizer):
             *(ops.convert_to_tensor(value) for value in stored),
             # The gradient of an embedding table consists of rows.
             ops.convert_to_tensor(gradient, dtype=variable.dtype),
-            factors,
+            factors._replace(betas=(self.beta_1, self.beta_2), epsilon=self.epsilon),
             decay_rate,
-            (self.beta_1, self.beta_2),
-            self.epsilon,
         )
         for target, value in zip(stored, updated, strict=True):
             self.assign(target, value)

@@ -199,8 +199,7 @@ def predicting(
     """Returns the attributes of a run that a task reads when it only predicts."""
     # A whole run would need its directory, checkpoints and devices.
     return types.SimpleNamespace(
-        description=task.description,
-        weights_step=0,
+        weights=types.SimpleNamespace(description=task.description, step=0),
         predict=lambda examples, advance=None: predict(examples),
     )
 

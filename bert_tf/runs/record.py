@@ -45,8 +45,10 @@ class RunRecord:
         """Returns the names of the callbacks that follow a run."""
         return ("model_card", *options.report_to)
 
-    def check(self, task: Task, log: Callable[[str], None]) -> dict[str, dict]:
-        """Returns the record of a run's inputs, see `provenance.record_of_start`.
+    def check(self, task: Task, log: Callable[[str], None]) -> tuple[dict[str, dict], int]:
+        """Returns the record of a run's inputs and its number in checkpoints.
+
+        See `provenance.record_of_start` and `provenance.run_number`.
 
         Raises `UserError` for unusable files in its directory, and if it would resume with other
         inputs. It comes before any file is replaced: a run that is refused leaves the directory as
@@ -58,13 +60,8 @@ class RunRecord:
         run_directory.check_layout(directory)
         run_directory.read_metrics(directory)
         run_directory.check_same_model(directory, task.config, task.description)
-        return provenance.record_of_start(task.options, task.inputs(), log)
-
-    def run_number(self, inputs: dict[str, dict]) -> int:
-        """Returns the number of the run in its checkpoints, see `provenance.run_number`."""
-        from bert_tf.runs import provenance
-
-        return provenance.run_number(inputs["made_from"])
+        inputs = provenance.record_of_start(task.options, task.inputs(), log)
+        return inputs, provenance.run_number(inputs["made_from"])
 
     def check_inputs(self, contents: bool = True) -> None:
         """Raises `UserError` if a file has changed since the start, see `InputFacts.check`."""
@@ -107,11 +104,8 @@ class NoRecord(RunRecord):
     def callbacks(self, options: TrainingOptions) -> tuple[str, ...]:
         return ()
 
-    def check(self, task: Task, log: Callable[[str], None]) -> dict[str, dict]:
-        return {"made_from": {}, "evaluated_on": {}}
-
-    def run_number(self, inputs: dict[str, dict]) -> int:
-        return 0
+    def check(self, task: Task, log: Callable[[str], None]) -> tuple[dict[str, dict], int]:
+        return {}, 0
 
     def check_inputs(self, contents: bool = True) -> None:
         pass

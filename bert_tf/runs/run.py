@@ -236,7 +236,7 @@ def run_once(
             if options.do_eval and devices.is_chief:
                 task.write_evaluation(trainer, evaluation)
             if options.predicts:
-                trainer.test_metrics = task.predict(trainer) or {}
+                trainer.test_metrics = task.predict(trainer)
     # Repeated at the end, where it is read.
     if trainer.evaluation is not None and trainer.evaluation.degenerate:
         log(f"warning: {trainer.evaluation.degenerate}")
@@ -256,7 +256,7 @@ def _end_of(trainer: Trainer, error: BaseException | None) -> RunEnd:
     metrics: Mapping[str, float] = {}
     if trainer.evaluation is not None:
         metrics = trainer.evaluation.metrics
-    return RunEnd(trainer.weights.step, metrics, trainer.test_metrics, error)
+    return RunEnd(trainer.weights.step, metrics, trainer.test_metrics or {}, error)
 
 
 def _changed_flags(options: TrainingOptions, log: Log) -> list[str]:

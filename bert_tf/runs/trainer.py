@@ -50,7 +50,7 @@ class Trainer:
       phases: of the training.
       stop: signals to the process.
       callbacks: TensorBoard, model card and trackers.
-      test_metrics: scores of the predictions; empty if there are none.
+      test_metrics: scores of the predictions; None if there are none.
     """
 
     def __init__(self, task: Task, devices: Devices, log: Callable[[str], None], record: RunRecord):
@@ -60,7 +60,7 @@ class Trainer:
         self.log = log
         self.phases = task.phases()
         self.stop = StopSignal()
-        self.test_metrics: Mapping[str, float] = {}
+        self.test_metrics: Mapping[str, float] | None = None
         self._record = record
         self._consensus = WorkerConsensus(devices)
         # Step → the last evaluation, and the best one, so that the best weights need not be
@@ -68,8 +68,7 @@ class Trainer:
         self._last_evaluation: dict[int, Evaluation] = {}
         self._best_evaluation: dict[int, Evaluation] = {}
         self._has_warned = False
-        inputs = record.check(task, log)
-        number = record.run_number(inputs)
+        inputs, number = record.check(task, log)
         if options.do_train:
             self._trained = TrainedWeights(task, devices, number, log)
             self.weights: RunWeights = self._trained

@@ -79,24 +79,16 @@ class CallbackList(Callback):
         self._callbacks: dict[str, Callback] = {name: table.load(name)() for name in names}
 
     def on_run_begin(self, start: RunStart) -> None:
-        for name, callback in list(self._callbacks.items()):
-            with self._removed_on_error(name):
-                callback.on_run_begin(start)
+        self._send("on_run_begin", start)
 
     def on_report(self, step: int, metrics: Mapping[str, float]) -> None:
-        for name, callback in list(self._callbacks.items()):
-            with self._removed_on_error(name):
-                callback.on_report(step, metrics)
+        self._send("on_report", step, metrics)
 
     def on_evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
-        for name, callback in list(self._callbacks.items()):
-            with self._removed_on_error(name):
-                callback.on_evaluation(step, metrics)
+        self._send("on_evaluation", step, metrics)
 
     def on_run_end(self, end: RunEnd) -> None:
-        for name, callback in list(self._callbacks.items()):
-            with self._removed_on_error(name):
-                callback.on_run_end(end)
+        self._send("on_run_end", end)
 
     @contextlib.contextmanager
     def following(
@@ -115,17 +107,17 @@ class CallbackList(Callback):
             raise
         self.on_run_end(end_of(None))
 
-    @contextlib.contextmanager
-    def _removed_on_error(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            # A run that has lost its directory ends.
-            locks.check_held()
-            del self._callbacks[name]
-            print(
-                f"warning: {name} is left out from here on, the run continues: "
-                f"{in_one_line(error)}",
-                file=sys.stderr,
-                flush=True,
-            )
+    def _send(self, event: str, *arguments: object) -> None:
+        for name, callback in list(self._callbacks.items()):
+            try:
+                getattr(callback, event)(*arguments)
+            except Exception as error:
+                # A run that has lost its directory ends.
+                locks.check_held()
+                del self._callbacks[name]
+                print(
+                    f"warning: {name} is left out from here on, the run continues: "
+                    f"{in_one_line(error)}",
+                    file=sys.stderr,
+                    flush=True,
+                )

@@ -117,9 +117,8 @@ class Optimizer:
                 tf.convert_to_tensor(gradients[index]),
                 scale,
                 is_finite,
-                UpdateFactors(rate, *corrections),
+                UpdateFactors(rate, *corrections, self.betas),
                 self.decay_rates[index],
-                self.betas,
             )
             for target, value in zip(stored, updated, strict=True):
                 target.assign(value)
@@ -164,11 +163,10 @@ def _update(
     is_finite: tf.Tensor | None,
     factors: UpdateFactors,
     decay_rate: float | None,
-    betas: tuple[float, float],
 ) -> tuple:
     """Returns a weight and its moments after an update.
 
-    Rule, decay rate and betas are Python values, constants of the graph.
+    Rule, decay rate, betas and epsilon are Python values, constants of the graph.
 
     Args:
       stored: the weight and its moments.
@@ -176,7 +174,7 @@ def _update(
       is_finite: bool []; where it is false nothing changes. None for true.
     """
     # The gradient is clipped here, as scaling all gradients first would take another pass.
-    updated = rule(*stored, gradient * clip_factor, factors, decay_rate, betas)
+    updated = rule(*stored, gradient * clip_factor, factors, decay_rate)
     if is_finite is None:
         return updated
     return tuple(tf.where(is_finite, new, old) for new, old in zip(updated, stored, strict=True))

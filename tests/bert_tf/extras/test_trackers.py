@@ -6,11 +6,10 @@ import pytest
 
 from bert_common import json_files
 from bert_common.errors import UserError
-from bert_tf.runs.evaluation import Evaluation
 from bert_tf.runs.options import CALLBACKS
 from bert_tf.tasks.classification import task as classification
 from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.training.callbacks import CallbackList
+from bert_tf.training.callbacks import CallbackList, RunEnd, RunStart
 from bert_tf.training.signals import Interrupted
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
 
@@ -116,25 +115,20 @@ def test_wandb_has_a_run_and_its_resumption_under_one_id(tmp_path):
         assert b"me:secret" not in path.read_bytes() and b"sig=key" not in path.read_bytes(), path
 
 
-class Run:
-    """As callbacks see one."""
-
-    def __init__(self, directory, lines: list[str]):
-        self.task = types.SimpleNamespace(
-            options=types.SimpleNamespace(output_dir=str(directory), values=lambda: {"seed": 1})
-        )
-        self.log, self.weights_step = lines.append, 3
-        self.evaluation, self.test_metrics = Evaluation(3, {"loss": 0.5}), None
+def following(callbacks: CallbackList, directory, lines: list[str]):
+    """Follows a run as the driver does."""
+    options = types.SimpleNamespace(values=lambda: {"seed": 1})
+    start = RunStart(options, str(directory), True, 0, lines.append)
+    return callbacks.following(start, lambda error: RunEnd(3, {"loss": 0.5}, {}, error))
 
 
 def test_a_tracker_that_fails_is_one_warning(tmp_path, monkeypatch, capsys):
     pytest.importorskip("mlflow", reason=f"mlflow {_MISSING}")
     lines: list[str] = []
-    run = Run(tmp_path, lines)
     # A file where the store is to be.
     (tmp_path / "store").touch()
     callbacks = CallbackList(CALLBACKS, ("mlflow",))
-    with callbacks.following(run):
+    with following(callbacks, tmp_path, lines):
         for step in range(3):
             callbacks.on_report(step, {"loss": 1.0})
     error = capsys.readouterr().err
@@ -146,13 +140,13 @@ def test_a_tracker_that_fails_is_one_warning(tmp_path, monkeypatch, capsys):
 
 def test_how_a_run_ends_and_names_that_mlflow_refuses(tmp_path, capsys):
     mlflow = pytest.importorskip("mlflow", reason=f"mlflow {_MISSING}")
-    client, run = mlflow.MlflowClient(), Run(tmp_path, [])
+    client = mlflow.MlflowClient()
     for error, status in (
         (Interrupted("SIGTERM"), "KILLED"),
         (UserError("the disk is full"), "FAILED"),
     ):
         callbacks = CallbackList(CALLBACKS, ("mlflow",))
-        with pytest.raises(type(error)), callbacks.following(run):
+        with pytest.raises(type(error)), following(callbacks, tmp_path, []):
             callbacks.on_evaluation(3, {"f1 of (a|b)": np.float32(0.5), "loss": float("nan")})
             raise error
         run_id = json_files.read(str(tmp_path / "trackers.json"))["mlflow"]
@@ -160,7 +154,7 @@ def test_how_a_run_ends_and_names_that_mlflow_refuses(tmp_path, capsys):
     assert client.get_run(run_id).data.metrics["eval/f1 of _a_b_"] == 0.5
     # A run that is in no store, or was deleted, is not resumed.
     client.delete_run(run_id)
-    with CallbackList(CALLBACKS, ("mlflow",)).following(run):
+    with following(CallbackList(CALLBACKS, ("mlflow",)), tmp_path, []):
         pass
     assert json_files.read(str(tmp_path / "trackers.json"))["mlflow"] != run_id
     assert not capsys.readouterr().err
@@ -175,7 +169,7 @@ def test_wandb_without_a_key_is_a_warning_and_asks_for_none(tmp_path, monkeypatc
         "HOME": str(tmp_path),
     }.items():
         monkeypatch.setenv(name, value)
-    with CallbackList(CALLBACKS, ("wandb",)).following(Run(tmp_path, [])):
+    with following(CallbackList(CALLBACKS, ("wandb",)), tmp_path, []):
         pass
     wandb.teardown()
     assert "the run continues: not logged in: `wandb login`" in capsys.readouterr().err

@@ -281,7 +281,7 @@ def test_the_best_weights_are_not_evaluated_again(folder, tmp_path):
             return seen[-1]
 
         def write_evaluation(self, run, evaluation):
-            assert run.weights_step == 5 and evaluation is seen[0]
+            assert run.weights.step == 5 and evaluation is seen[0]
             super().write_evaluation(run, evaluation)
 
     outcome = driver.start(Declining, fine_tuning(folder, tmp_path / "out", do_eval=True))
@@ -299,7 +299,7 @@ class TooLarge(ClassificationTask):
         )
 
     def answer(self, run, split):
-        self.loss(run.model)
+        self.loss(run.weights.model)
 
 
 def test_too_little_memory_is_one_line(folder, first, tmp_path):
