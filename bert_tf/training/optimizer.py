@@ -117,7 +117,7 @@ class Optimizer:
                 tf.convert_to_tensor(gradients[index]),
                 scale,
                 is_finite,
-                UpdateFactors(rate, *corrections, self.betas),
+                UpdateFactors(rate, *corrections, betas=self.betas),
                 self.decay_rates[index],
             )
             for target, value in zip(stored, updated, strict=True):

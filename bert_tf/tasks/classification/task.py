@@ -24,11 +24,8 @@ from bert_tf.runs.evaluation import (
 )
 from bert_tf.runs.fine_tuning import FineTuningTask
 from bert_tf.runs.options import TEACHERS
-<<<<<<< HEAD
-from bert_tf.tasks.classification.checkpoint_classes import CLASSES
-=======
 from bert_tf.runs.task import Run
->>>>>>> 65688286 (Give the run's weights, record and callbacks objects of their own)
+from bert_tf.tasks.classification.checkpoint_classes import CLASSES
 from bert_tf.tasks.classification.data import (
     ClassificationData,
     LazyValues,
