@@ -7,6 +7,7 @@
     tables.py         tables for the console and in Markdown, the means in them, figures
     training/         input pipelines, step, loop, devices, run directory
     evaluation/       scores and the files of official graders
+    report/           the report of a run as a page
     runs/             the driver of all runs
     tasks/            a package for each task
     inference/        predictions, exports, features, filled masks

@@ -16,9 +16,8 @@ from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_common.options import Options, option
 from bert_tf import charts
-from bert_tf.runs.results import SELECTION_FILE
 from bert_tf.tables import new_figure, shorten
-from modeling.checkpoints.companion_files import FLAGS_FILE, METRICS_FILE
+from modeling.checkpoints.companion_files import FLAGS_FILE, METRICS_FILE, SELECTION_FILE
 
 # Kinds of plots in the order they are drawn → the source that each needs.
 _KINDS = {

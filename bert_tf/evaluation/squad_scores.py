@@ -12,6 +12,7 @@ evaluate-v2.0.py.
 import collections
 import re
 import string
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _UNIT = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 
-class _AnswerScore(NamedTuple):
+class AnswerScore(NamedTuple):
     """Exact match and F1 of an answer, each from 0 to 1."""
 
     exact: int
@@ -64,9 +65,7 @@ def score(
     """
     questions = data.questions if version_2 else _answered(data)
     # Every answer is scored once, for all the means below.
-    answer_scores = {}
-    for question in questions:
-        answer_scores[question.id] = _score_answer(answers[question.id], question, version_2)
+    answer_scores = score_each(questions, answers, version_2)
     scores = _means("", list(answer_scores.values()))
     if not version_2:
         return scores
@@ -76,7 +75,7 @@ def score(
         scores |= _means(prefix, part)
     if null_odds is not None:
         ids = sorted(null_odds, key=null_odds.__getitem__)
-        for name in _AnswerScore._fields:
+        for name in AnswerScore._fields:
             # Answers the questions with the lowest odds only: first none of them, then one more
             # each time, and keep the best sum.
             best = current = len(questions) - sum(has_answer.values())
@@ -92,6 +91,16 @@ def score(
                     threshold = null_odds[id]
             scores[f"best_{name}"] = 100.0 * best / len(questions)
             scores[f"best_{name}_thresh"] = threshold
+    return scores
+
+
+def score_each(
+    questions: Sequence[Question], answers: Mapping[str, str], version_2: bool
+) -> dict[str, AnswerScore]:
+    """Returns id → score of the answer to each question."""
+    scores = {}
+    for question in questions:
+        scores[question.id] = _score_answer(answers[question.id], question, version_2)
     return scores
 
 
@@ -127,7 +136,7 @@ def has_unspaced_answer(question: Question) -> bool:
     return any(_HAS_UNSPACED.search(right.text) for right in question.answers)
 
 
-def _means(prefix: str, answer_scores: list[_AnswerScore]) -> dict[str, float]:
+def _means(prefix: str, answer_scores: list[AnswerScore]) -> dict[str, float]:
     """Returns the means in percent and the number of answers; nothing without answers."""
     if not answer_scores:
         return {}
@@ -221,7 +230,7 @@ def _words(text: str) -> list[str]:
     return _ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split()
 
 
-def _score_answer(answer: str, question: Question, version_2: bool) -> _AnswerScore:
+def _score_answer(answer: str, question: Question, version_2: bool) -> AnswerScore:
     """Returns exact match and F1, each with the right answer that fits best.
 
     Version 2.0 ignores right answers without a word, like "the", and if none is left "" is right;
@@ -244,7 +253,7 @@ def _score_answer(answer: str, question: Question, version_2: bool) -> _AnswerSc
             f1 = 1.0
         else:
             f1 = max(f1, _f1(words, right))
-    return _AnswerScore(exact, f1)
+    return AnswerScore(exact, f1)
 
 
 def _f1(words: list[str], right: list[str]) -> float:

@@ -13,7 +13,6 @@ from bert_common import files, json_files
 from bert_common.errors import visible
 from bert_common.options import Options, declared_options
 from bert_tf.runs.evaluation import EVAL_RESULTS
-from bert_tf.runs.results import SELECTION_FILE
 from bert_tf.tables import code, markdown_text, readable_table
 from bert_tf.training import run_directory
 from bert_tf.training.callbacks import Callback, RunEnd, RunStart
@@ -21,6 +20,7 @@ from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
     CONFIG_FILE,
     FLAGS_FILE,
+    SELECTION_FILE,
     TASK_FILE,
     read_best_record,
 )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Values of --report_to, and the packages of those that are not always installed.
 TENSORBOARD = "tensorboard"
+REPORT = "report"
 TRACKERS = ("mlflow", "wandb")
 # Callbacks of a run. The model card is always written.
 CALLBACKS = Plugins(
@@ -30,6 +31,7 @@ CALLBACKS = Plugins(
     {
         "model_card": "bert_tf.runs.model_card:ModelCard",
         TENSORBOARD: "bert_tf.training.tensorboard:TensorBoard",
+        REPORT: "bert_tf.report.callback:Report",
         "mlflow": "bert_tf.extras.trackers:Mlflow",
         "wandb": "bert_tf.extras.trackers:Wandb",
     },
@@ -311,10 +313,10 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         affects_result=False,
     )
     report_to: tuple[str, ...] = option(
-        (TENSORBOARD,),
-        "Trackers that get metrics, flags and results, in addition to metrics.jsonl; empty for "
-        "none.",
-        choices=(TENSORBOARD, *TRACKERS),
+        (TENSORBOARD, REPORT),
+        "Trackers that get metrics, flags and results, in addition to metrics.jsonl, and "
+        "report.html; empty for none.",
+        choices=(TENSORBOARD, REPORT, *TRACKERS),
         affects_result=False,
     )
     profile_steps: tuple[int, ...] | None = option(

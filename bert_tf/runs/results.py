@@ -17,8 +17,6 @@ from bert_common import json_files
 from bert_common.errors import UserError
 
 RESULT_FILE = "run_result.json"
-# All runs of a sweep.
-SELECTION_FILE = "selection.json"
 # Version of the format. The first had no sources.
 VERSION = 2
 _FIELDS = {

@@ -249,7 +249,9 @@ def run_once(
 def _start_of(trainer: Trainer) -> RunStart:
     options = trainer.task.options
     is_training = options.do_train and not trainer.is_finished()
-    return RunStart(options, options.output_dir, is_training, trainer.step, trainer.log)
+    return RunStart(
+        options, options.output_dir, is_training, trainer.step, trainer.log, trainer.task.notes
+    )
 
 
 def _end_of(trainer: Trainer, error: BaseException | None) -> RunEnd:

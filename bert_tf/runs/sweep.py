@@ -20,11 +20,11 @@ import keras
 
 from bert_common import files, json_files, locks, manifests
 from bert_common.errors import UserError
+from bert_tf.report import numbers, page
 from bert_tf.runs import provenance
 from bert_tf.runs.fine_tuning import InMemoryTask
-from bert_tf.runs.options import TrainingOptions
+from bert_tf.runs.options import REPORT, TrainingOptions
 from bert_tf.runs.results import (
-    SELECTION_FILE,
     Result,
     differences,
     read_result,
@@ -34,7 +34,7 @@ from bert_tf.runs.task import Run
 from bert_tf.tables import mean_and_deviation, show_mean, table
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, SELECTION_FILE, TASK_FILE
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 
 # Digests of the files that `copy_best` has copied, beside them.
@@ -140,6 +140,9 @@ def select(
             from bert_tf.runs import model_card
 
             model_card.write(options.output_dir, type(options))
+            if REPORT in options.report_to:
+                content = numbers.read(options.output_dir)
+                log(f"report       {page.write(options.output_dir, content)}")
     if not predicts:
         return None
     best_options = tasks_by_name[best["directory"]].options

@@ -6,7 +6,7 @@
 import contextlib
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bert_common import locks
 from bert_common.errors import in_one_line
@@ -23,6 +23,7 @@ class RunStart:
       is_training: whether there is something left to train.
       step: updates made.
       log: prints a line for the user.
+      notes: lines on the data of the run.
     """
 
     options: Options
@@ -30,6 +31,7 @@ class RunStart:
     is_training: bool
     step: int
     log: Callable[[str], None]
+    notes: Sequence[str] = ()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.runs.evaluation import EVAL_RESULTS
-from bert_tf.runs.results import SELECTION_FILE
 from data_gen.labeled import glue
 from experiments.runner.experiment import (
     FEATURES,
@@ -26,6 +25,7 @@ from experiments.runner.experiment import (
 )
 from experiments.runner.jobs import Job
 from experiments.runner.scales import Phase, Scale
+from modeling.checkpoints.companion_files import SELECTION_FILE
 from modeling.config import BertConfig
 from modeling.costs import training_flops
 

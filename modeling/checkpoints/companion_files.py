@@ -41,6 +41,8 @@ TASK_FILE = "task.json"
 # Options of a run with its starts, and its metrics.
 FLAGS_FILE = "flags.json"
 METRICS_FILE = "metrics.jsonl"
+# All runs of a sweep.
+SELECTION_FILE = "selection.json"
 # Directory with the best weights of a fine-tuning run, and the file in it with their metrics.
 BEST_DIRECTORY = "best"
 BEST_RECORD = "best.json"

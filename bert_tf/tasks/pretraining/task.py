@@ -7,11 +7,13 @@ Input: records (`bert_tf/tasks/pretraining/data.py`). Output: a run directory, b
 import collections
 import dataclasses
 import functools
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
+from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.runs import provenance
 from bert_tf.runs import run as driver
@@ -21,6 +23,7 @@ from bert_tf.runs.task import Run, Task, row_flops
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import PretrainingPhase, find_phases, resize
+from bert_tf.tasks.pretraining.samples import SAMPLES_FILE, filled_masks
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
 from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import evaluation_dataset, training_dataset
@@ -374,9 +377,23 @@ class PretrainingTask(Task):
             results = dataclasses.replace(
                 evaluation, metrics=metrics, warning=warn_of_guessing(metrics)
             )
+            if self.vocabulary:
+                self._write_samples(trainer, number)
         trainer.log(write_eval_results(options.output_dir, results, num_examples))
         if results.degenerate:
             trainer.log(f"warning: {results.degenerate}")
+
+    def _write_samples(self, trainer: Run, number: int) -> None:
+        """Writes some masks of the evaluation's first batch as the model fills them."""
+        batches = self._evaluation_batches(number, tf.distribute.InputContext(1, 0, 1))
+        features = next(iter(batches.take(1)))
+        outputs = pretraining_forward(trainer.weights.model, features, None)
+        arrays = {name: value.numpy() for name, value in features.items()}
+        logits = outputs["masked_lm_logits"].numpy()
+        path = os.path.join(self.options.output_dir, SAMPLES_FILE)
+        with files.atomic_write(path) as file:
+            for sample in filled_masks(arrays, logits, self.vocabulary):
+                file.write(json_files.line_of(sample))
 
     def plan(self, trainer: Run) -> str:
         options = self.options

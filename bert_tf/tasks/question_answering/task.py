@@ -9,13 +9,15 @@ first three files are those of the original:
     null_odds.json          id → score of "no answer" - score of the best span; version 2.0 only
     answers.jsonl           one question per line: {"id", "text", "start", "end", "probability"},
                             in version 2.0 also "null_odds"; text is context[start:end], or start
-                            and end are null
+                            and end are null. Where right answers are known, also "question",
+                            "right", "answerable", "exact", "f1", "span_exact" and "span_f1"
 """
 
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Sequence
+import types
+from collections.abc import Iterable, Mapping, Sequence
 
 import keras
 import numpy as np
@@ -32,6 +34,7 @@ from bert_tf.evaluation.squad_answers import (
 from bert_tf.evaluation.squad_scores import (
     score,
     score_by_characters,
+    score_each,
     score_officially,
     tune_threshold,
 )
@@ -306,8 +309,12 @@ class SquadTask(InMemoryTask):
             return
         self._keep_threshold(trainer, settings)
         directory = options.output_dir
-        write_predictions(directory, predictions.results, settings.null_score_diff_threshold)
         split = predictions.split
+        judgements: Mapping[str, dict] = {}
+        if split.is_labeled:
+            judgements = _judge(predictions)
+        threshold = settings.null_score_diff_threshold
+        write_predictions(directory, predictions.results, threshold, judgements)
         trainer.log(
             f"predicted {len(split):,} questions in {len(split.windows):,} windows of "
             f"{split.source.path}: {os.path.join(directory, 'predictions.json')}"
@@ -463,11 +470,17 @@ class SquadTask(InMemoryTask):
 
 
 def write_predictions(
-    directory: str, results: Sequence[QuestionAnswers], null_score_diff_threshold: float = 0.0
+    directory: str,
+    results: Sequence[QuestionAnswers],
+    null_score_diff_threshold: float = 0.0,
+    judgements: Mapping[str, dict] = types.MappingProxyType({}),
 ) -> None:
     """Writes the four files of answers (three in version 1.1).
 
     A question has no answer if its null odds are above the threshold.
+
+    Args:
+      judgements: id → further fields of a line of answers.jsonl, from `_judge`.
     """
     answers = [result.choose(null_score_diff_threshold) for result in results]
     texts = {}
@@ -491,7 +504,36 @@ def write_predictions(
             }
             if null_odds is not None:
                 record["null_odds"] = result.null_odds
+            record.update(judgements.get(result.id, {}))
             file.write(json.dumps(record) + "\n")
+
+
+def _judge(predictions: SquadPredictions) -> dict[str, dict]:
+    """Returns id → question, right answer and scores, of the questions that can be scored.
+
+    The scores "span_exact" and "span_f1" are those of the best answer that is not "no answer".
+    """
+    version_2 = predictions.settings.version_2_with_negative
+    questions = []
+    for question in predictions.split.source.questions:
+        if question.answers or version_2:
+            questions.append(question)
+    texts = {id: answer.text for id, answer in predictions.answers.items()}
+    scores = score_each(questions, texts, version_2)
+    span_scores = score_each(questions, best_spans(predictions.results), version_2)
+    judgements = {}
+    for question in questions:
+        right = question.answers[0].text if question.answers else ""
+        judgements[question.id] = {
+            "question": question.text,
+            "right": right,
+            "answerable": bool(question.answers),
+            "exact": scores[question.id].exact,
+            "f1": scores[question.id].f1,
+            "span_exact": span_scores[question.id].exact,
+            "span_f1": span_scores[question.id].f1,
+        }
+    return judgements
 
 
 def _nbest_entry(candidate: Candidate) -> dict:

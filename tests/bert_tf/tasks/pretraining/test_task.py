@@ -61,7 +61,7 @@ def trained(data, tmp_path_factory) -> pathlib.Path:
 
 
 def test_the_files_of_a_run(trained, data):
-    assert sorted(os.listdir(trained)) == [
+    assert set(os.listdir(trained)) >= {
         "README.md",
         "bert_config.json",
         "checkpoint",
@@ -72,14 +72,18 @@ def test_the_files_of_a_run(trained, data):
         "eval",
         "eval_results.json",
         "eval_results.txt",
+        "eval_samples.jsonl",
         "events.out.tfevents.hparams",
         "flags.json",
         "inputs.json",
         "metrics.jsonl",
+        "report.html",
         "tokenizer_config.json",
         "train",
         "vocab.txt",
-    ]
+    }
+    report = (trained / "report.html").read_text()
+    assert "Filled masks" in report and "masked_lm_accuracy" in report
     assert (trained / "vocab.txt").read_bytes() == (data / "vocab.txt").read_bytes()
     assert json.loads((trained / "flags.json").read_text())["flags"]["learning_rate"] == 0.01
     source = read_checkpoint(str(trained))

@@ -1,0 +1,11 @@
+"""The report of a run: one file of HTML that shows what was learned.
+
+    numbers.py    files of a run directory → `Numbers`, all that the report shows
+    intervals.py  scores with intervals and trivial baselines
+    pictures.py   numbers → drawings in SVG
+    page.py       `Numbers` → HTML
+    callback.py   writes the report of a run at its end
+
+Every number is found in `metrics.jsonl` or a file of predictions of the run. Nothing here imports
+TensorFlow or matplotlib.
+"""
