@@ -28,6 +28,10 @@ _RUN_RESULTS = re.compile(
     r"(test_|nbest_)?predictions\.(csv|jsonl?|txt)|(test|eval)_results\.(tsv|txt|json)"
     r"|eval_report\.txt|(answers|hardest_questions|metrics)\.jsonl|null_odds\.json|README\.md"
 )
+# Those that every start writes, or cuts, anew.
+_OF_EVERY_START = ("README.md", "metrics.jsonl")
+# Best weights in a run directory.
+_BEST = "best"
 # Common names, which belong to a search index only if its vectors are in the same directory.
 _INDEX_FILES = ("documents.jsonl", "index.json")
 _INDEX_VECTORS = "vectors.f32"
@@ -71,6 +75,17 @@ def prepare_output_file(path: str, flag: str) -> None:
     """
     if not files.is_special(check_output_file(path, flag)):
         files.make_output_directory(files.parent_directory(path), flag)
+
+
+def results_in(directory: str) -> list[str]:
+    """Returns the names of the results of a run in a directory, its best weights among them."""
+    results = []
+    if files.is_directory(directory):
+        for name in files.list_directory(directory):
+            is_result = _RUN_RESULTS.fullmatch(name) and name not in _OF_EVERY_START
+            if is_result or name == _BEST:
+                results.append(name)
+    return results
 
 
 def check_run_directory(path: str, flag: str) -> None:

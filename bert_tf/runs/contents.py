@@ -2,10 +2,9 @@
 
 import concurrent.futures
 import contextlib
-import functools
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from bert_common import files
 from bert_common.errors import UserError
@@ -21,6 +20,8 @@ _MAX_BLOCKS = 1024
 _FILES_AT_ONCE = 16
 # Options that name checkpoints.
 _CHECKPOINTS = ("init_checkpoint", "teacher_checkpoint")
+# Statuses of files → their digest, of this process.
+_known_digests: dict[tuple, str] = {}
 
 
 def content_digest(paths: Sequence[str]) -> str:
@@ -91,8 +92,7 @@ class InputFacts:
                 raise _changed(name, paths[0])
 
     def _content(self, name: str) -> str:
-        # Not the known digest: equal sizes and times shall not be believed here.
-        return _digest_of(tuple(status[:3]) for status in self._statuses[name])
+        return fresh_digest([status[:3] for status in self._statuses[name]])
 
 
 def _identities(paths: Sequence[str]) -> list[list]:
@@ -137,30 +137,35 @@ def _status(path: str) -> list:
         return files.state(path)
 
 
+def is_sampled(statuses: Sequence[Sequence]) -> bool:
+    """Whether the digest of files as `statuses` describes them is of a sample of blocks."""
+    return sum(size for _, size, _ in statuses) > _WHOLE
+
+
 def known_digest(statuses: Sequence[Sequence]) -> str:
-    """Returns the digest of files as `statuses` describes them, computed once in a process."""
-    return _known_digest(tuple(map(tuple, statuses)))
+    """Returns the digest of files as `statuses` describes them, if possible that of `InputFacts`,
+    which every start takes anew."""
+    key = tuple(map(tuple, statuses))
+    return _known_digests.get(key) or fresh_digest(statuses)
 
 
-@functools.cache
-def _known_digest(statuses: tuple[tuple[str, int, int], ...]) -> str:
-    return _digest_of(statuses)
-
-
-def _digest_of(statuses: Iterable[tuple[str, int, int]]) -> str:
-    statuses = list(statuses)
-    total = sum(size for _, size, _ in statuses)
+def fresh_digest(statuses: Sequence[Sequence]) -> str:
+    """Reads files as `statuses` describes them and returns their digest: equal sizes and times are
+    not believed."""
     num_blocks = None
-    if total > _WHOLE:
+    if is_sampled(statuses):
+        total = sum(size for _, size, _ in statuses)
         # The first and the last block of each file at least.
         num_blocks = max(2, min(total >> 20, _MAX_BLOCKS) // len(statuses))
 
-    def size_and_digest(status: tuple[str, int, int]) -> list:
+    def size_and_digest(status: Sequence) -> list:
         path, size, _ = status
         return [size, _file_digest(path, size, num_blocks)]
 
     with concurrent.futures.ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-        return digest(list(pool.map(size_and_digest, statuses)))
+        content = digest(list(pool.map(size_and_digest, statuses)))
+    _known_digests[tuple(map(tuple, statuses))] = content
+    return content
 
 
 def _file_digest(path: str, size: int, num_blocks: int | None) -> str:

@@ -6,25 +6,35 @@ A run has `inputs.json` in its directory from its beginning:
                  teachers
   evaluated_on   the same for the last evaluation or prediction without training
 
-A fingerprint consists of the files with their sizes and times, and one digest of their contents,
-which is of a sample of blocks if they are large. A start compares sizes and times first, and
-contents only if these have changed, so that a directory can be moved, copied and spelled otherwise.
+  run_id         drawn at the beginning; checkpoints, task.json and best.json have it, too
+  results        "eval", "predict" → the run and the files that the last results are of
+
+A fingerprint consists of the files with their sizes and times, and one digest of their contents. If
+they are large it is of a sample of blocks, and "sampled" says so. Digests are compared, so that a
+directory can be moved, copied and spelled otherwise.
 """
 
 import contextlib
 import os
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 
-from bert_common import files, json_files
+from bert_common import files, json_files, outputs
 from bert_common.errors import UserError
 from bert_tf.runs import contents
 from bert_tf.runs.options import TrainingOptions
 from bert_tf.runs.results import digest
-from modeling.checkpoints.companion_files import BEST_DIRECTORY
+from bert_tf.training import run_directory
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, INPUTS_FILE
 
-INPUTS_FILE = "inputs.json"
 _VERSION = 1
-_RECORD = {"version": int, "made_from": dict[str, dict], "evaluated_on": dict[str, dict]}
+_RECORD = {
+    "version": int,
+    "made_from": dict[str, dict],
+    "evaluated_on": dict[str, dict],
+    "run_id": str | None,
+    "results": dict[str, dict] | None,
+}
 _FINGERPRINT = {"digest": str, "files": list[list]}
 # Names of inputs. The last two are checkpoints.
 TRAIN = "train"
@@ -43,6 +53,8 @@ _COMPARED = {
     START: "start weights (--init_checkpoint)",
     TEACHER: "teacher (--teacher_checkpoint)",
 }
+# Results → beginnings of the names of the sets that they are of.
+_SETS_OF_RESULTS = {"eval": ("eval", DEV), "predict": ("test", "predict", DEV)}
 # Beginnings of checkpoints that are named instead of given as a path.
 _BY_NAME = ("hf:", "google:")
 # A run that resumes has its weights in its checkpoint: its start weights need not be given again.
@@ -52,7 +64,8 @@ _MAY_BE_ADDED = (DEV,)
 
 
 def read(directory: str) -> dict[str, dict]:
-    """Returns "made_from" and "evaluated_on" of the run in a directory; empty without a record."""
+    """Returns the record of the run in a directory, as arguments of `write`; without one
+    "made_from" and "evaluated_on" are empty."""
     path = os.path.join(directory, INPUTS_FILE)
     record = json_files.read_object(path)
     if not record:
@@ -66,16 +79,41 @@ def read(directory: str) -> dict[str, dict]:
     for part in ("made_from", "evaluated_on"):
         for name, fingerprint in record[part].items():
             json_files.check_object(fingerprint, _FINGERPRINT, f"{path}: {name}")
-    return {"made_from": record["made_from"], "evaluated_on": record["evaluated_on"]}
+    return {name: record[name] for name in _RECORD if name in record and name != "version"}
 
 
 def write(
-    directory: str, made_from: Mapping[str, Mapping], evaluated_on: Mapping[str, Mapping]
+    directory: str,
+    made_from: Mapping[str, Mapping],
+    evaluated_on: Mapping[str, Mapping],
+    **others: object,
 ) -> None:
-    """Writes the record of a run."""
+    """Writes the record of a run.
+
+    Args:
+      others: "run_id" and "results", which records of earlier versions lack.
+    """
     # These keys are part of the format of a run directory.
-    record = {"version": _VERSION, "made_from": made_from, "evaluated_on": evaluated_on}
+    record = {"version": _VERSION, "made_from": made_from, "evaluated_on": evaluated_on, **others}
     json_files.write(os.path.join(directory, INPUTS_FILE), record)
+
+
+def note_results(directory: str, kind: str, inputs: Mapping[str, Sequence[str]]) -> None:
+    """Notes the run and the files that results in a directory are of.
+
+    Args:
+      kind: "eval" or "predict".
+      inputs: of the run, name → files.
+    """
+    record = read(directory)
+    paths: list[str] = []
+    for prefix in _SETS_OF_RESULTS[kind]:
+        for name, set_paths in inputs.items():
+            # Question answering predicts its development set.
+            if name.startswith(prefix) and not (paths and prefix == DEV):
+                paths += set_paths
+    result = {"run_id": record.get("run_id", ""), "files": paths}
+    write(directory, **{**record, "results": {**record.get("results", {}), kind: result}})
 
 
 def record_of_start(
@@ -102,14 +140,35 @@ def record_of_start(
     # An evaluation leaves the record of the training as it is.
     if not options.do_train:
         _warn_of_training_data(current, trained_on.get(TRAIN), log)
-        return {"made_from": trained_on, "evaluated_on": current}
+        return {**existing, "evaluated_on": current}
     if latest_checkpoint(options.output_dir) is None:
+        existing["run_id"] = _id_of_beginning(options, existing, current)
         trained_on = {}
     elif trained_on:
         check_same(options.output_dir, trained_on, current, strict=False)
     _warn_of_training_data(current, current.get(TRAIN), log)
     # Start weights that are not given again stay in the record.
-    return {"made_from": {**trained_on, **current}, "evaluated_on": {}}
+    return {**existing, "made_from": {**trained_on, **current}, "evaluated_on": {}}
+
+
+def _id_of_beginning(options: TrainingOptions, existing: Mapping, current: Mapping) -> str:
+    """Returns the id of a run that begins: a new one, or that of the same run without a checkpoint.
+
+    Raises `UserError` if the directory has results of another run, whose checkpoints are gone.
+    """
+    directory = options.output_dir
+    results = outputs.results_in(directory)
+    if not results:
+        return f"{secrets.randbits(63):016x}"
+    # A run that is killed before its first checkpoint may have left its best weights.
+    changes = run_directory.changed_flags(directory, options.relevant())
+    if existing["made_from"] and not changes:
+        check_same(directory, existing["made_from"], current, strict=False)
+        return existing.get("run_id", "")
+    raise UserError(
+        f"--output_dir: {directory} has no checkpoint, but results of another run "
+        f"({', '.join(results)}): move them away, or choose another directory"
+    )
 
 
 def run_number(made_from: Mapping[str, Mapping]) -> int:
@@ -151,7 +210,7 @@ def _warn_of_training_data(
 def fingerprints(
     inputs: Mapping[str, Sequence[str]], earlier: Mapping[str, Mapping]
 ) -> dict[str, dict]:
-    """Returns the fingerprints of inputs, earlier ones if the files have not changed.
+    """Returns the fingerprints of inputs.
 
     Pipes and devices, which give their contents once or without end, are left out.
 
@@ -168,7 +227,7 @@ def fingerprints(
         if name in (START, TEACHER):
             fingerprints[name] = _checkpoint_fingerprint(regular, previous)
         else:
-            fingerprints[name] = _fingerprint(contents.statuses(regular), previous)
+            fingerprints[name] = _fingerprint(contents.statuses(regular))
     return fingerprints
 
 
@@ -187,14 +246,14 @@ def _checkpoint_fingerprint(checkpoints: Sequence[str], previous: Mapping) -> di
     if statuses is None or statuses != previous["files"]:
         # A directory may hold newer weights by now.
         statuses = contents.statuses(contents.weight_files(checkpoints))
-    return {**_fingerprint(statuses, previous), "given": locations}
+    return {**_fingerprint(statuses), "given": locations}
 
 
-def _fingerprint(statuses: list[list], previous: Mapping) -> dict:
-    # Equal sizes and times spare the reading of files that may have hundreds of gigabytes.
-    if statuses == previous["files"]:
-        return dict(previous)
-    return {"digest": contents.known_digest(statuses), "files": statuses}
+def _fingerprint(statuses: list[list]) -> dict:
+    fingerprint = {"digest": contents.known_digest(statuses), "files": statuses}
+    if contents.is_sampled(statuses):
+        fingerprint["sampled"] = True
+    return fingerprint
 
 
 def check_same(
@@ -250,10 +309,8 @@ def check_evaluated(directory: str, init_checkpoint: str | None) -> None:
         return
     if files.same_file(init_checkpoint, best_directory):
         return
-    from bert_tf.training.run_directory import read_flags
-
     # The directory of a sweep has flags in `best/` only.
-    flags = read_flags(directory) or read_flags(best_directory)
+    flags = run_directory.read_flags(directory) or run_directory.read_flags(best_directory)
     start = flags.get(START)
     if start == init_checkpoint:
         return

@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Callable
+from typing import Any
 
 from bert_common import files, json_files
 from bert_tf.runs.options import TrainingOptions
@@ -45,7 +46,7 @@ class RunRecord:
         """Returns the names of the callbacks that follow a run."""
         return ("model_card", *options.report_to)
 
-    def check(self, task: Task, log: Callable[[str], None]) -> tuple[dict[str, dict], int]:
+    def check(self, task: Task, log: Callable[[str], None]) -> tuple[dict[str, Any], int]:
         """Returns the record of a run's inputs and its number in checkpoints.
 
         See `provenance.record_of_start` and `provenance.run_number`.
@@ -67,7 +68,7 @@ class RunRecord:
         """Raises `UserError` if a file has changed since the start, see `InputFacts.check`."""
         self._facts.check(contents)
 
-    def write_inputs(self, directory: str, inputs: dict[str, dict]) -> None:
+    def write_inputs(self, directory: str, inputs: dict[str, Any]) -> None:
         """Writes the record that `check` has returned."""
         from bert_tf.runs import provenance
 
@@ -83,6 +84,13 @@ class RunRecord:
             path = os.path.join(task.options.output_dir, LEFT_OUT_FILE)
             with files.atomic_write(path) as file:
                 file.writelines(map(json_files.line_of, task.left_out))
+
+    def note_results(self, task: Task, kind: str, devices: Devices) -> None:
+        """Notes the files that results are of, see `provenance.note_results`."""
+        from bert_tf.runs import provenance
+
+        if devices.is_chief:
+            provenance.note_results(task.options.output_dir, kind, task.inputs())
 
     def describe_results(self, options: TrainingOptions) -> str:
         """Returns what a run writes that does not train."""
@@ -104,19 +112,22 @@ class NoRecord(RunRecord):
     def callbacks(self, options: TrainingOptions) -> tuple[str, ...]:
         return ()
 
-    def check(self, task: Task, log: Callable[[str], None]) -> tuple[dict[str, dict], int]:
+    def check(self, task: Task, log: Callable[[str], None]) -> tuple[dict[str, Any], int]:
         return {}, 0
 
     def check_inputs(self, contents: bool = True) -> None:
         pass
 
-    def write_inputs(self, directory: str, inputs: dict[str, dict]) -> None:
+    def write_inputs(self, directory: str, inputs: dict[str, Any]) -> None:
         pass
 
     def note_start(self, directory: str, devices: Devices) -> None:
         pass
 
     def write_left_out(self, task: Task) -> None:
+        pass
+
+    def note_results(self, task: Task, kind: str, devices: Devices) -> None:
         pass
 
     def describe_results(self, options: TrainingOptions) -> str:

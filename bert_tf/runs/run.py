@@ -235,8 +235,10 @@ def run_once(
                 evaluation = trainer.current_evaluation()
             if options.do_eval and devices.is_chief:
                 task.write_evaluation(trainer, evaluation)
+                record.note_results(task, "eval", devices)
             if options.predicts:
                 trainer.test_metrics = task.predict(trainer)
+                record.note_results(task, "predict", devices)
     # Repeated at the end, where it is read.
     if trainer.evaluation is not None and trainer.evaluation.degenerate:
         log(f"warning: {trainer.evaluation.degenerate}")

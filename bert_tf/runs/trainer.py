@@ -34,6 +34,7 @@ from bert_tf.training.prediction import Prediction
 from bert_tf.training.profiler import Profiler
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import TrainingStep
+from modeling.checkpoints.companion_files import RUN_ID
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 
 
@@ -69,11 +70,12 @@ class Trainer:
         self._best_evaluation: dict[int, Evaluation] = {}
         self._has_warned = False
         inputs, number = record.check(task, log)
+        run_id = inputs.get(RUN_ID, "")
         if options.do_train:
-            self._trained = TrainedWeights(task, devices, number, log)
+            self._trained = TrainedWeights(task, devices, number, run_id, log)
             self.weights: RunWeights = self._trained
         else:
-            self.weights = RunWeights(task, devices, number, log)
+            self.weights = RunWeights(task, devices, number, run_id, log)
         # The data and the weights have been read by now, so a change until here would be recorded
         # wrongly.
         record.check_inputs()
@@ -83,6 +85,8 @@ class Trainer:
             callbacks = record.callbacks(options)
             if options.do_train:
                 self.weights.write_description(options.output_dir)
+            if self.weights.state.id:
+                inputs[RUN_ID] = self.weights.state.id
             # Written last: it says that the run began with these files.
             record.write_inputs(options.output_dir, inputs)
         self.callbacks = CallbackList(CALLBACKS, callbacks)

@@ -20,6 +20,7 @@ from bert_tf.training.optimizer import Optimizer, layerwise_factors
 from bert_tf.training.step import TrainingState
 from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
+    RUN_ID,
     TASK_FILE,
     read_best_record,
     read_task_file,
@@ -34,7 +35,7 @@ class RunWeights:
     """The weights of a run that does not train, loaded from `start_weights` of its task.
 
     Args:
-      run_number: see `provenance.run_number`.
+      run_number, run_id: of the run, see `RunRecord.check`.
       log: prints a line for the user.
 
     Attributes:
@@ -44,13 +45,22 @@ class RunWeights:
       lora: matrices of a training with LoRA; None without.
     """
 
-    def __init__(self, task: Task, devices: Devices, run_number: int, log: Callable[[str], None]):
+    def __init__(
+        self,
+        task: Task,
+        devices: Devices,
+        run_number: int,
+        run_id: str,
+        log: Callable[[str], None],
+    ):
         self.task = task
         self.devices = devices
         self.log = log
         self.description = task.description
         self.state = TrainingState()
         self.state.run.assign(run_number)
+        if run_id:
+            self.state.run_id.assign(int(run_id, 16))
         self.lora: LoraWeights | None = None
         # Variables made outside of the scope would not be mirrored to the other devices.
         with devices.strategy.scope():
@@ -86,6 +96,9 @@ class RunWeights:
     def write_description(self, directory: str) -> None:
         """Writes the files of `run_directory.write_description`."""
         task = self.task
+        description = self.description
+        if description is not None and self.state.id:
+            description = {**description, RUN_ID: self.state.id}
         run_directory.write_description(
             directory,
             task.options.script,
@@ -93,7 +106,7 @@ class RunWeights:
             task.config,
             task.vocab_file,
             task.do_lower_case,
-            self.description,
+            description,
             task.vocab_sha256,
             task.options.given,
         )

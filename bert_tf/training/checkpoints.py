@@ -22,6 +22,7 @@ from modeling.checkpoints import tensorflow_files as native
 from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
     BEST_RECORD,
+    RUN_ID,
     SUFFIX,
     read_best_record,
 )
@@ -42,8 +43,8 @@ _LEFT_BEHIND = re.compile(
 _PARTS = re.compile(rf"({CHECKPOINT_NAME}-\d+)({UNFINISHED}|\.data-\d{{5}}-of-\d{{5}})")
 # Beginning of the paths of the optimizer's slots.
 _SLOTS = "optimizer/"
-# Path of the number of the run.
-_RUN = "run"
+# Paths of the number and the id of the run.
+_RUN = ("run", RUN_ID)
 # Beginning of the names of directories in which the best weights of a sweep are copied.
 COPIES = ".best."
 
@@ -68,8 +69,10 @@ def variables_of(
         "loss_scale": state.loss_scale,
         "steps_since_overflow": state.steps_since_overflow,
     }
-    if int(state.run.numpy()):
-        variables[_RUN] = state.run
+    # Runs of earlier versions have no id, and no number before that.
+    for path, variable in zip(_RUN, (state.run, state.run_id), strict=True):
+        if int(variable.numpy()):
+            variables[path] = variable
     if optimizer is not None:
         for slot, slot_variables in optimizer.slots().items():
             for name, variable in slot_variables.items():
@@ -135,15 +138,16 @@ class CheckpointManager:
         # Damage and another size are found before any variable changes, as far as they show without
         # reading the data.
         restored = dict(self._variables)
-        run = restored.pop(_RUN, None)
-        # Checkpoints of earlier versions have no number.
-        if run is not None and _RUN + SUFFIX in bundle.shapes:
-            saved_run = int(bundle.read_as(_RUN + SUFFIX, run.dtype.as_numpy_dtype))
-            if saved_run and int(run.numpy()) not in (0, saved_run):
-                raise UserError(
-                    f"{prefix}: it belongs to another run, with other training data, start weights "
-                    "or teachers"
-                )
+        for path in _RUN:
+            run = restored.pop(path, None)
+            # Checkpoints of earlier versions have none.
+            if run is not None and path + SUFFIX in bundle.shapes:
+                saved_run = int(bundle.read_as(path + SUFFIX, run.dtype.as_numpy_dtype))
+                if saved_run and int(run.numpy()) not in (0, saved_run):
+                    raise UserError(
+                        f"{prefix}: it belongs to another run, with other training data, start "
+                        "weights or teachers, or begun at another time"
+                    )
         for path, variable in restored.items():
             shape = bundle.shapes.get(path + SUFFIX)
             expected = tuple(variable.shape)
@@ -223,11 +227,12 @@ class BestCheckpoint:
         self.directory = os.path.join(directory, BEST_DIRECTORY)
         self._metric = metric
         self._describe = describe
-        self._step = state.step
+        self._state = state
         self._lora = lora
-        self._checkpoint = native.checkpoint_of(
-            {**native.weight_variables(model, lora), "step": state.step}
-        )
+        variables = {**native.weight_variables(model, lora), "step": state.step}
+        if state.id:
+            variables[RUN_ID] = state.run_id
+        self._checkpoint = native.checkpoint_of(variables)
         self._record_file = os.path.join(self.directory, BEST_RECORD)
         self.record: dict | None = read_best_record(self.directory) or None
         if self.record is not None:
@@ -249,7 +254,7 @@ class BestCheckpoint:
         Equal metrics keep the earlier weights, so a step that is computed again after an
         interruption changes nothing.
         """
-        step = int(self._step.numpy())
+        step = self._state.step_number
         if self.record is not None:
             best = self.record["metrics"][self._metric]
             # Written so that NaN is never better.
@@ -266,6 +271,8 @@ class BestCheckpoint:
             _write(self._checkpoint, prefix)
             native.write_state(self.directory, [step])
         self.record = {"step": step, "metric": self._metric, "metrics": dict(metrics)}
+        if self._state.id:
+            self.record[RUN_ID] = self._state.id
         json_files.write(self._record_file, self.record)
         # The record names the new weights before the old ones go: a kill leaves a valid pair.
         for old_step in saved_steps(self.directory):

@@ -42,11 +42,12 @@ class TrainingState:
       examples: int64, examples of all steps, padding included; in pre-training the position in the
         stream of records (of packed ones, records).
       loss_scale, steps_since_overflow: state of float16 training.
-      run: int64, number of the run that the checkpoint belongs to; 0 if unknown.
+      run, run_id: int64, number and id of the run that the checkpoint belongs to; 0 if unknown.
     """
 
     def __init__(self):
         self.run = _make_counter("run")
+        self.run_id = _make_counter("run_id")
         self.step = _make_counter("step")
         self.examples = _make_counter("examples")
         self.steps_since_overflow = _make_counter("steps_since_overflow")
@@ -60,6 +61,12 @@ class TrainingState:
     def step_number(self) -> int:
         """Updates made, as a Python number."""
         return int(self.step.numpy())
+
+    @property
+    def id(self) -> str:
+        """The id of the run as in its files; "" if unknown."""
+        number = int(self.run_id.numpy())
+        return f"{number:016x}" if number else ""
 
     @property
     def position(self) -> int:

@@ -48,13 +48,12 @@ class TensorBoard(Callback):
                 self._values[option.name] = value
         if self._is_training:
             write_session(self._directory, self._values, self._begun)
-            if start.step:
-                self._mark_restart(start.step)
+            self._mark_restart(start.step)
 
     def _mark_restart(self, step: int) -> None:
         """Tells TensorBoard to forget the steps after the checkpoint that a run resumes from.
 
-        They are computed and written again.
+        They are computed and written again. Before the first checkpoint these are all steps.
         """
         from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 

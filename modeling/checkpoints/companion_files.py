@@ -45,10 +45,14 @@ METRICS_FILE = "metrics.jsonl"
 SELECTION_FILE = "selection.json"
 # Directory with the best weights of a fine-tuning run, and the file in it with their metrics.
 BEST_DIRECTORY = "best"
+# The inputs of a run, with its id.
+INPUTS_FILE = "inputs.json"
+RUN_ID = "run_id"
 BEST_RECORD = "best.json"
 # Keys that readers need, see `json_files.check_object`.
-_BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float]}
+_BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float], RUN_ID: str | None}
 TASK_FIELDS = {
+    RUN_ID: str | None,
     "kind": str | None,
     "task_name": str | None,
     "words": str | None,
@@ -79,6 +83,7 @@ def read_best_record(directory: str) -> dict:
     record = json_files.read_object(path, _BEST_FIELDS)
     if record:
         json_files.check_object(record, {"metrics": {record["metric"]: float}}, path)
+        _check_run(path, record)
     return record
 
 
@@ -86,12 +91,29 @@ def read_task_file(path: str) -> dict:
     """Returns the keys of `task.json` that have a value, with the kind of task under its name of
     today; empty without the file."""
     task = {}
-    for name, value in json_files.read_object(path, TASK_FIELDS).items():
+    content = json_files.read_object(path, TASK_FIELDS)
+    if content:
+        _check_run(path, content)
+    for name, value in content.items():
         if value is not None:
             task[name] = value
     if "kind" in task:
         task["kind"] = FORMER_TASK_NAMES.get(task["kind"], task["kind"])
     return task
+
+
+def _check_run(path: str, content: Mapping[str, object]) -> None:
+    """Raises `UserError` if a file of a run directory has not the id of the run."""
+    directory = files.parent_directory(path)
+    if os.path.basename(directory) == BEST_DIRECTORY:
+        directory = files.parent_directory(directory)
+    # Runs of earlier versions have no id.
+    inputs = json_files.read_object(os.path.join(directory, INPUTS_FILE), {RUN_ID: str | None})
+    run_id = inputs.get(RUN_ID)
+    if run_id and content.get(RUN_ID) != run_id:
+        raise UserError(
+            f"{path} is of another run than {directory}: restore the file, or move it away"
+        )
 
 
 def read_task(checkpoint: CheckpointReader | None) -> dict | None:

@@ -23,6 +23,8 @@ from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
     BEST_RECORD,
     CONFIG_FILE,
+    RUN_ID,
+    SUFFIX,
     VOCAB_FILE,
     CheckpointReader,
     check_vocabulary,
@@ -216,13 +218,25 @@ def _best_weights(path: str) -> str:
     for directory in (os.path.join(path, BEST_DIRECTORY), path):
         record_file = os.path.join(directory, BEST_RECORD)
         if files.exists(record_file):
-            step = json_files.read_object(record_file, {"step": int | None}).get("step")
+            record = read_best_record(directory)
             # The record decides: a run that was killed may have left other weights beside it.
-            prefix = os.path.join(directory, f"{CHECKPOINT_NAME}-{step}")
+            prefix = os.path.join(directory, f"{CHECKPOINT_NAME}-{record['step']}")
             if files.exists(f"{prefix}.index"):
+                _check_run(prefix, record.get(RUN_ID))
                 return prefix
             return directory
     return path
+
+
+def _check_run(prefix: str, run_id: str | None) -> None:
+    """Raises `UserError` if a checkpoint of best weights has not the id in their record."""
+    # Runs of earlier versions have no id.
+    if not run_id:
+        return
+    bundle = TensorBundle(prefix)
+    key = RUN_ID + SUFFIX
+    if key not in bundle.shapes or f"{int(bundle.read_as(key, np.dtype(np.int64))):016x}" != run_id:
+        raise UserError(f"{prefix} is of another run than {BEST_RECORD} beside it: restore it")
 
 
 def _file_of_weights(path: str, prefix: str | None) -> str:
