@@ -1,11 +1,13 @@
-"""A progress bar, which in a log file is a plain line now and then, and colors for terminals."""
+"""A progress bar, which in a log file is a plain line now and then; colors for terminals; output
+that may lose its reader.
+"""
 
 import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable
-from typing import IO
+from collections.abc import Callable, Iterator
+from typing import IO, Any
 
 from tqdm import tqdm
 
@@ -102,6 +104,50 @@ class Progress(contextlib.AbstractContextManager):
         else:
             state["bar_format"] = None
         print(self._bar.format_meter(**state), file=sys.stderr, flush=True)
+
+
+class _Lasting:
+    """A text stream that goes on when nobody takes its text any more."""
+
+    def __init__(self, stream: Any):
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        with self._unread():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._unread():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _unread(self) -> Iterator[None]:
+        try:
+            yield
+        # A closed pipe, a terminal that is gone, a full disk behind `>`.
+        except OSError:
+            # The buffers still hold text, and libraries write there as well.
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, self._stream.fileno())
+            os.close(nothing)
+
+
+@contextlib.contextmanager
+def lasting_output() -> Iterator[None]:
+    """Lets the block go on without printing once nobody reads standard output or error."""
+    stdout = sys.stdout
+    stderr = sys.stderr
+    streams: tuple[Any, Any] = (_Lasting(stdout), _Lasting(stderr))
+    sys.stdout, sys.stderr = streams
+    try:
+        yield
+    finally:
+        sys.stdout = stdout
+        sys.stderr = stderr
 
 
 def painter(stream: IO[str]) -> Callable[[str, str], str]:

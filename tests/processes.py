@@ -111,11 +111,12 @@ def run_here(options: type[Options], run: Callable[[Options], int], *arguments: 
 def tensors(directory) -> dict[str, np.ndarray]:
     reader = tf.train.load_checkpoint(str(directory))
     keys = reader.get_variable_to_shape_map()
-    # The number of checkpoints that were written is none of the training's business.
+    # The number of checkpoints that were written is none of the training's business, and every run
+    # has an id of its own.
     return {
         key: reader.get_tensor(key)
         for key in keys
-        if "OBJECT_GRAPH" not in key and "save_counter" not in key
+        if not any(other in key for other in ("OBJECT_GRAPH", "save_counter", "run_id"))
     }
 
 

@@ -3,13 +3,19 @@ lines."""
 
 import json
 import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import run as classify
+from bert_tf.training.run_directory import read_metrics
+from modeling.checkpoints.tensorflow_files import saved_steps
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
+from tests.page_commands import PROJECT
 from tests.processes import Script, curve, run_here, started_two, tensors
 
 pytestmark = pytest.mark.processes
@@ -64,6 +70,31 @@ def test_a_run_that_is_killed_ends_with_the_same_weights_and_results(arguments, 
     assert evaluations[0] == evaluations[1]
     for name in ("eval_results.txt", "best/best.json"):
         assert (run / name).read_text() == (tmp_path / "whole" / name).read_text()
+
+
+@pytest.mark.parametrize("before", [[], ["nohup"]])
+def test_a_run_outlives_its_reader_and_its_terminal(arguments, tmp_path, before):
+    """`… | head -1`, and a window that is closed: with nohup the run goes on, else it saves."""
+    script = str(PROJECT / "run_classifier.py")
+    process = subprocess.Popen(
+        [*before, sys.executable, script, *arguments, f"--output_dir={tmp_path}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+    )
+    try:
+        assert process.stdout.readline()
+        process.stdout.close()
+        process.stderr.close()
+        while not any(line["step"] >= 20 for line in read_metrics(str(tmp_path))):
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait() == 0
+    finally:
+        process.kill()
+    steps = saved_steps(str(tmp_path))
+    assert steps[-1] == STEPS if before else 20 <= steps[-1] < STEPS
 
 
 def test_a_run_with_a_configuration_file(arguments, tmp_path, capsys):

@@ -8,6 +8,8 @@ concern it.
 
 import dataclasses
 import importlib
+import os
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -223,6 +225,9 @@ class FileOptions(TrainedModelOptions):
         super().check()
         if self.input_file != "-":
             files.check_readable(self.input_file, "input_file")
+        # The stream that a shell has closed (`>&-`) is open again, for messages.
+        if self.output_file == "-" and getattr(sys.stdout, "name", None) == os.devnull:
+            raise UserError("--output_file=-: standard output is closed: give the name of a file")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

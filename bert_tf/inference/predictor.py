@@ -220,11 +220,7 @@ def run(options: PredictOptions) -> None:
         if options.output_file != "-":
             target = stack.enter_context(files.atomic_write(options.output_file, "wb"))
 
-        def write(lines: bytes) -> None:
-            target.write(lines)
-            # A program at the other end of a pipe waits for its answers.
-            target.flush()
-
+        write = functools.partial(_write, target, options.output_file)
         errors: list[str] = []
         if table is not None:
             count, note = predict_table(predictor.inference, table, options, write)
@@ -243,6 +239,18 @@ def run(options: PredictOptions) -> None:
         raise UserError(
             f"{len(errors):,} of {count:,} lines could not be used; the first is {errors[0]}"
         )
+
+
+def _write(target: IO[bytes], name: str, lines: bytes) -> None:
+    try:
+        target.write(lines)
+        # A program at the other end of a pipe waits for its answers.
+        target.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        name = "standard output" if name == "-" else name
+        raise UserError(f"can't write {name}: {error.strerror}") from None
 
 
 def _waiting_lines(source: IO[bytes], name: str = "") -> Iterator[list[bytes]]:

@@ -6,7 +6,7 @@ A run has `inputs.json` in its directory from its beginning:
                  teachers
   evaluated_on   the same for the last evaluation or prediction without training
 
-  run_id         drawn at the beginning; checkpoints, task.json and best.json have it, too
+  run_id         drawn at the beginning; checkpoints and task.json have it, too
   results        "eval", "predict" → the run and the files that the last results are of
 
 A fingerprint consists of the files with their sizes and times, and one digest of their contents. If

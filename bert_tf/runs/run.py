@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from bert_common.errors import UserError, in_one_line, visible
 from bert_common.gpus import cache_problem
+from bert_common.progress import lasting_output
 from bert_tf.runs.options import DeviceOptions, TrainingOptions
 from bert_tf.runs.record import RunRecord
 from bert_tf.runs.task import Run, Task
@@ -34,7 +35,11 @@ def run(
     make_record: Callable[[TrainingOptions], RunRecord] = RunRecord,
 ) -> int:
     """Runs `start` and returns the exit status: 0, also if the run was interrupted."""
-    start(make_task, options, make_record)
+    with contextlib.ExitStack() as stack:
+        # A run has all that it prints in its files, but an answer is only printed.
+        if make_record is RunRecord:
+            stack.enter_context(lasting_output())
+        start(make_task, options, make_record)
     return 0
 
 

@@ -271,8 +271,6 @@ class BestCheckpoint:
             _write(self._checkpoint, prefix)
             native.write_state(self.directory, [step])
         self.record = {"step": step, "metric": self._metric, "metrics": dict(metrics)}
-        if self._state.id:
-            self.record[RUN_ID] = self._state.id
         json_files.write(self._record_file, self.record)
         # The record names the new weights before the old ones go: a kill leaves a valid pair.
         for old_step in saved_steps(self.directory):

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT while training: finish the inner loop, save, end.
+"""SIGTERM, SIGINT and SIGHUP while training: finish the inner loop, save, end.
 
 A second signal ends the process at once.
 """
@@ -11,7 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_STOP_SIGNALS = [signal.SIGTERM, signal.SIGINT]
+# The end of a terminal. With `nohup` it is ignored, and Windows has none.
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+    _STOP_SIGNALS.append(signal.SIGHUP)
 # Some supervisors send a signal to the process and to its group: these two count as one.
 _SECONDS_BETWEEN_SIGNALS = 1.0
 # Signals that came while nobody listened, see `hold`.
@@ -25,11 +28,11 @@ def hold() -> None:
 
 
 class Interrupted(Exception):
-    """SIGTERM or SIGINT came; raised between two inner loops."""
+    """A signal came; raised between two inner loops."""
 
 
 class StopSignal:
-    """Notes SIGTERM and SIGINT; a second one ends the process at once.
+    """Notes SIGTERM, SIGINT and SIGHUP; a second one ends the process at once.
 
     A thread takes them: Python's own handlers wait while TensorFlow computes, which may be minutes.
 

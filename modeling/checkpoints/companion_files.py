@@ -50,7 +50,7 @@ INPUTS_FILE = "inputs.json"
 RUN_ID = "run_id"
 BEST_RECORD = "best.json"
 # Keys that readers need, see `json_files.check_object`.
-_BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float], RUN_ID: str | None}
+_BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float]}
 TASK_FIELDS = {
     RUN_ID: str | None,
     "kind": str | None,
@@ -83,7 +83,9 @@ def read_best_record(directory: str) -> dict:
     record = json_files.read_object(path, _BEST_FIELDS)
     if record:
         json_files.check_object(record, {"metrics": {record["metric"]: float}}, path)
-        _check_run(path, record)
+        # The record itself has no id, so that those of identical runs are the same.
+        task_file = os.path.join(directory, TASK_FILE)
+        _check_run(task_file, json_files.read_object(task_file))
     return record
 
 

@@ -25,12 +25,14 @@ from modeling.checkpoints.companion_files import (
     CONFIG_FILE,
     RUN_ID,
     SUFFIX,
+    TASK_FILE,
     VOCAB_FILE,
     CheckpointReader,
     check_vocabulary,
     known_casing,
     read_best_record,
     read_task,
+    read_task_file,
     settled_vocabulary,
     with_companion_files,
 )
@@ -222,21 +224,21 @@ def _best_weights(path: str) -> str:
             # The record decides: a run that was killed may have left other weights beside it.
             prefix = os.path.join(directory, f"{CHECKPOINT_NAME}-{record['step']}")
             if files.exists(f"{prefix}.index"):
-                _check_run(prefix, record.get(RUN_ID))
+                _check_run(prefix, read_task_file(os.path.join(directory, TASK_FILE)).get(RUN_ID))
                 return prefix
             return directory
     return path
 
 
 def _check_run(prefix: str, run_id: str | None) -> None:
-    """Raises `UserError` if a checkpoint of best weights has not the id in their record."""
+    """Raises `UserError` if a checkpoint of best weights has not the id in their `task.json`."""
     # Runs of earlier versions have no id.
     if not run_id:
         return
     bundle = TensorBundle(prefix)
     key = RUN_ID + SUFFIX
     if key not in bundle.shapes or f"{int(bundle.read_as(key, np.dtype(np.int64))):016x}" != run_id:
-        raise UserError(f"{prefix} is of another run than {BEST_RECORD} beside it: restore it")
+        raise UserError(f"{prefix} is of another run than {TASK_FILE} beside it: restore it")
 
 
 def _file_of_weights(path: str, prefix: str | None) -> str:

@@ -89,7 +89,7 @@ def contents(prefix) -> dict[str, bytes]:
     reader = tf.train.load_checkpoint(str(prefix))
     values = {}
     for key in reader.get_variable_to_shape_map():
-        if "save_counter" not in key and key != "_CHECKPOINTABLE_OBJECT_GRAPH":
+        if not key.startswith(("save_counter", "run_id", "_CHECKPOINTABLE_OBJECT_GRAPH")):
             values[key] = np.asarray(reader.get_tensor(key)).tobytes()
     return values
 

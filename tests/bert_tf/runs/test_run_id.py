@@ -48,7 +48,7 @@ def run_id(path) -> str:
 
 def test_every_beginning_has_its_own_and_the_same_results(folder):
     assert run_id(folder / "a/inputs.json") != run_id(folder / "b/inputs.json")
-    for name in ("task.json", "best/task.json", "best/best.json"):
+    for name in ("task.json", "best/task.json"):
         assert run_id(folder / "a" / name) == run_id(folder / "a/inputs.json")
     weights = [read_checkpoint(str(folder / name)) for name in ("a", "b")]
     for name in weights[0].tensors:
@@ -82,9 +82,7 @@ def test_the_same_run_without_its_checkpoints_is_made_again(folder, run):
     assert (run / "eval_results.json").read_bytes() == (folder / "a/eval_results.json").read_bytes()
 
 
-@pytest.mark.parametrize(
-    "name", ["best", "best/best.json", "best/ckpt-{}.index", "task.json", "best/task.json"]
-)
+@pytest.mark.parametrize("name", ["best", "best/ckpt-{}.index", "task.json", "best/task.json"])
 def test_what_is_of_another_run_is_not_used(folder, run, name):
     step = json_files.read(str(run / "best/best.json"))["step"]
     name = name.format(step)

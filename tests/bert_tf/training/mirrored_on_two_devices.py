@@ -81,7 +81,7 @@ def main(result_path: str) -> None:
         results[f"{name} reports"] = json.dumps(read_metrics(f"{folder}/{name}"))
         reader = tf.train.load_checkpoint(f"{folder}/{name}")
         for key in reader.get_variable_to_shape_map():
-            if "OBJECT_GRAPH" not in key:
+            if "OBJECT_GRAPH" not in key and "run_id" not in key:
                 results[f"{name} {key}"] = reader.get_tensor(key)
     np.savez(result_path, reductions=sorted(reductions), **results)
 

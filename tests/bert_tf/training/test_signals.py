@@ -15,7 +15,7 @@ def wait_for(condition) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_is_noted_and_said(number, monkeypatch):
     # However long the machine holds up who receives them.
     monkeypatch.setattr(signals, "_SECONDS_BETWEEN_SIGNALS", math.inf)
