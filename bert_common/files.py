@@ -276,6 +276,8 @@ class InputRegister:
     def __init__(self):
         # Whether files that are opened count as well: in a process that is one command, a script.
         self.counts_opened = False
+        # Real paths of directories that this process has made: what it reads there, it has written.
+        self.new_directories: list[str] = []
         # Path → the flag that names it; "" for files that were only opened.
         self._inputs: dict[str, str] = {}
         # The same by the real paths, to which symbolic links lead.
@@ -307,6 +309,10 @@ class InputRegister:
         if self.counts_opened and path not in self._inputs:
             self.note(path)
 
+    def is_new(self, real_path: str) -> bool:
+        """Whether a path without symbolic links is in a directory that this process has made."""
+        return any(real_path.startswith(os.path.join(made, "")) for made in self.new_directories)
+
     def given(self) -> dict[str, str]:
         """Returns path → flag of the inputs that flags name."""
         return {path: flag for path, flag in self._inputs.items() if flag}
@@ -327,15 +333,16 @@ register = InputRegister()
 def check_replaceable(path: str, flag: str = "") -> None:
     """Raises `UserError` if a file is one of the inputs of this process, which would be lost.
 
-    A file that no flag names may be replaced in a directory that the process has locked: the
-    records of a run are read and written again.
+    A file that no flag names may be replaced in a directory that the process has locked or made:
+    the records of a run, and exports that are checked, are read and written again.
 
     Args:
       flag: name of the flag that names the output.
     """
     real = _real_path(path)
     named_by = register.flag_of(real)
-    if named_by is None or (not named_by and locks.is_below_held(real)):
+    is_own = locks.is_below_held(real) or register.is_new(real)
+    if named_by is None or (not named_by and is_own):
         return
     # Nothing is lost at a device, or at a name that is free by now.
     if is_special(path) or not exists(path):
@@ -598,6 +605,7 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
     lock = None
     try:
         lock = locks.take(temporary)
+        register.new_directories.append(os.path.realpath(temporary))
         with user_error(f"--{flag}: can't write {path}"):
             yield temporary
             is_ours = lock is None or locks.is_at(lock, temporary)

@@ -25,6 +25,43 @@ from bert_tf.training.run_directory import read_metrics
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
 
+# Runs one script for every further argument, a command line each.
+_SCRIPT_AGAIN = """
+import os, runpy, sys
+from absl import app, flags
+
+known = set(flags.FLAGS)
+script, *commands = sys.argv[1:]
+sys.path[0] = os.path.dirname(script)
+for command in commands:
+    sys.argv = [script, *command.split()]
+    for name in set(flags.FLAGS) - known:
+        delattr(flags.FLAGS, name)
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        assert not end.code, (command, end.code)
+"""
+
+
+def run_commands(script: str, folder: pathlib.Path, *commands: str) -> str:
+    """The output of a script that a process runs once for each command line."""
+    done = subprocess.run(
+        [sys.executable, "-c", _SCRIPT_AGAIN, str(_PROJECT / script), *commands],
+        cwd=folder,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
+
+
 class Script:
     """A running script with its output in files beside `log`."""
 
@@ -35,10 +72,7 @@ class Script:
         *arguments: str,
         variables: Mapping[str, str] | None = None,
     ):
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("TF_")
-        }
-        environment.update(variables or {})
+        environment = {**_environment(), **(variables or {})}
         self._out, self._err = log.with_suffix(".out"), log.with_suffix(".err")
         with open(self._out, "w") as out, open(self._err, "w") as err:
             self.process = subprocess.Popen(

@@ -15,10 +15,12 @@ import tensorflow as tf
 
 from modeling.checkpoints.convert import convert, write_checkpoint
 from modeling.checkpoints.load import read_checkpoint
+from modeling.checkpoints.weights import FORMATS
 from modeling.config import BertConfig
 from tests.full_disk import full_disk
 from tests.modeling.checkpoints import common
 from tests.modeling.common import SMALL
+from tests.processes import run_commands
 from tests.refusals import assert_refused
 
 PRETRAINING = ("masked_lm", "next_sentence")
@@ -354,3 +356,17 @@ def test_the_command(golden, project, tmp_path):
             and message in failed.stderr
         )
         assert failed.stderr.count("\n") == 1
+
+
+def test_the_script_writes_every_format(tmp_path):
+    weights = common.random_weights()
+    written(tmp_path / "in", weights, vocab_file=vocabulary(tmp_path / "vocab.txt"))
+    output = run_commands(
+        "convert_checkpoint.py",
+        tmp_path,
+        *(f"--input=in --output_format={name} --output={name}" for name in FORMATS),
+    )
+    assert output.count("read back: every bit the same") == len(FORMATS)
+    for name in FORMATS:
+        source = read_checkpoint(str(tmp_path / name))
+        common.assert_same({key: source.read(key) for key in source.tensors}, weights)

@@ -2,7 +2,13 @@ import os
 import subprocess
 import sys
 
+import tensorflow as tf
+
+from bert_tf.inference.options import FORMATS
+from modeling.checkpoints.load import read_checkpoint
 from tests.bert_tf.inference.test_export import checkpoint
+from tests.processes import run_commands
+from tests.tiny import write_tiny
 
 
 def test_the_command(project, tmp_path):
@@ -36,3 +42,23 @@ def test_the_command(project, tmp_path):
         "saved_model.pb",
         "variables",
     ]
+
+
+def test_the_script_writes_every_format(tmp_path):
+    task = {"kind": "classification", "labels": [*"abc"]}
+    write_tiny(tmp_path / "in", "classification", task=task)
+    flags = {name: f"--format={name}" for name in FORMATS.targets} | {"tfhub": "--api=tfhub"}
+    output = run_commands(
+        "export_model.py",
+        tmp_path,
+        *(
+            f"--init_checkpoint=in --max_seq_length=8 --export_dir={name} {flag}"
+            for name, flag in flags.items()
+        ),
+    )
+    # Each was loaded back by the runtime of its clients.
+    for name in flags:
+        assert f"wrote {name} (" in output
+    for name in ("saved_model", "tfhub/preprocess", "tfhub/encoder"):
+        assert tf.saved_model.contains_saved_model(str(tmp_path / name))
+    assert read_checkpoint(str(tmp_path / "hub")).heads == ["classification"]
