@@ -20,6 +20,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bert_common.errors import UserError
+
 OUTSIDE = "O"
 IOB1, IOB2, IOBES, PLAIN = "iob1", "iob2", "iobes", "plain"
 CHUNK_SCHEMES = (IOB1, IOB2, IOBES)
@@ -156,6 +158,30 @@ def _respelled(old: Sequence[str], new: list[str]) -> tuple[tuple[str, ...], str
             note = f"the tag {old_name} is read as {new_name}, the others alike"
             return tuple(new), f"{note} (--tag_scheme=plain for tags of words without chunks)"
     return tuple(old), ""
+
+
+def tags_of_brackets(values: Sequence[str]) -> list[str]:
+    """Returns the entities of a sentence in CoNLL-2012's brackets as tags of IOB2.
+
+    `(PER* * *) (LOC) *` is B-PER I-PER I-PER B-LOC O. Raises `UserError` for brackets that are
+    nested or not closed.
+    """
+    tags = []
+    entity = None
+    for value in values:
+        match = re.fullmatch(r"(?:\(([^()*]+))?(?:\*?(\))|\*)", value)
+        if not match or (entity and match[1]) or (match[2] and not (entity or match[1])):
+            raise UserError(f"{value!r} is no entity in brackets, or inside of another one")
+        if match[1]:
+            entity = match[1]
+            tags.append(f"B-{entity}")
+        else:
+            tags.append(f"I-{entity}" if entity else OUTSIDE)
+        if match[2]:
+            entity = None
+    if entity:
+        raise UserError(f"the bracket of the entity {entity} is not closed in its sentence")
+    return tags
 
 
 def find_chunks(tags: np.ndarray, names: TagNames, row_lengths: np.ndarray) -> Chunks:

@@ -1,8 +1,6 @@
 """Files of sentences whose words have tags: columns as in CoNLL-2003, or objects.
 
-    conll  word … tag, separated by blanks or tabs; a blank line after a sentence; -DOCSTART-
-           between documents. A first column that numbers the words, and the comments of CoNLL-U
-           and GermEval, are left out
+    conll  a word and its tag in every line, see `word_columns.py`
     jsonl  {"tokens": ["Ada", "wrote"], "ner_tags": ["B-PER", "O"]}, or
            {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}; equal "document" values of
            neighboring lines form a document. So do rows of Parquet and Arrow
@@ -12,16 +10,14 @@ Input: a file, compressed or not, on any file system. Output: `TaggedSentences`,
 """
 
 import dataclasses
-import itertools
-import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from bert_common.errors import UserError
-from bert_common.text_lines import character_position, numbered_lines
+from bert_common.text_lines import character_position
 from data_gen.labeled.row_formats import OBJECT_FORMATS, format_of, read_rows
 from data_gen.labeled.rows import BadRows, LabeledFile, Skip, items_of, quoted
 from data_gen.labeled.tag_schemes import (
@@ -33,17 +29,13 @@ from data_gen.labeled.tag_schemes import (
     parse_names,
     respell,
 )
+from data_gen.labeled.word_columns import Sentence, read_word_columns
 from data_gen.tokenization.vectorized import ragged_range
 from data_gen.tokenization.wordpiece import basic_tokenize_with_offsets
 
 FORMATS = ("auto", "conll", *OBJECT_FORMATS)
-_DOCUMENT_START = "-DOCSTART-"
-# Numbers of multiword tokens (3-4) and empty nodes (8.1) in CoNLL-U: they are no words.
-_NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 # Number of sentences that may have no chunk by chance.
 _FEW_SENTENCES = 10
-# Number of lines that show whether there are comments, and numbers of words.
-_SAMPLE_LINES = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,27 +98,6 @@ class TaggedSentences(LabeledFile):
         return find_chunks(self.tags, names, self.row_lengths)
 
 
-class _Sentence(NamedTuple):
-    """A sentence as it is read; see `TaggedSentences`.
-
-    Attributes:
-      tags: names; numbers of JSON until `_name_tags`.
-      lines: the line of each word.
-      document: number of its document, from 0; -1 if the file marks none before it.
-      misfits: entities whose ends are inside words.
-      is_converted: positions of entities counted UTF-16 units or bytes.
-    """
-
-    words: list[str]
-    tags: list | None
-    lines: Sequence[int] = ()
-    document: int = -1
-    text: str | None = None
-    offsets: Sequence[tuple[int, int]] = ()
-    misfits: Sequence[str] = ()
-    is_converted: bool = False
-
-
 def read_tagged_file(
     path: str,
     flag: str,
@@ -144,7 +115,8 @@ def read_tagged_file(
     Args:
       file_format: one of `FORMATS`; "auto" decides by the extension.
       word_column, label_column: numbers of columns, from 0, or from the end, -1; or keys of JSON
-        objects. By default the first and the last column, "tokens", and "ner_tags" or "entities".
+        objects. By default the columns that hold words and tags, "tokens", and "ner_tags" or
+        "entities".
       label_names: names of the tags for files with numbers.
       tag_scheme: one of `tag_schemes.SCHEMES`, in which the tags must be valid.
       skip_bad_rows: see `BadRows`; rows are sentences here.
@@ -161,7 +133,16 @@ def read_tagged_file(
         rows = read_rows(bad, flag, file_format)
         sentences = list(_read_objects(bad, rows, word_column or "tokens", label_column))
     else:
-        sentences = list(_read_columns(bad, flag, word_column, label_column or "-1"))
+        sentences = list(
+            read_word_columns(
+                bad,
+                flag,
+                word_column,
+                label_column,
+                is_table=file_format != "conll",
+                reads_brackets=tag_scheme != PLAIN,
+            )
+        )
     if not sentences:
         raise UserError(
             f"{path} holds no word: sentences are expected, one word per line (--format names "
@@ -169,12 +150,20 @@ def read_tagged_file(
         )
     _name_tags(bad, sentences, label_names)
     # A first pass finds the faults of tags, which depend on those of the neighboring words.
-    result = _concatenate(path, sentences, tag_scheme)
+    guesses = tuple(f"{path}: {guess}" for guess in bad.guesses)
+    result = _concatenate(path, sentences, tag_scheme, guesses)
+    is_single = len(sentences) > _FEW_SENTENCES and len(result.tag_names) == 1 and not bad.faults
     # A column that says nothing, such as the last one of CoNLL-U and GermEval.
-    if len(sentences) > _FEW_SENTENCES and len(result.tag_names) == 1:
+    if is_single and result.tag_names[0] != OUTSIDE:
         raise UserError(
             f"{path}: every word has the tag {result.tag_names[0]}: --label_column names the "
             "column of the tags, counted from 0, or from the end, -1"
+        )
+    # A text to evaluate on may well be without any entity.
+    if is_single and flag == "train_file":
+        raise UserError(
+            f"{path}: every word has the tag O: there is no entity to learn; if the tags are in "
+            "another column, --label_column names it, counted from 0"
         )
     if result.tags is not None:
         _, faults = interpret(result.tags, result.tag_names, result.row_lengths, tag_scheme)
@@ -196,7 +185,7 @@ def read_tagged_file(
 
 
 def _concatenate(
-    path: str, sentences: list[_Sentence], tag_scheme: str, notes: tuple[str, ...] = ()
+    path: str, sentences: list[Sentence], tag_scheme: str, notes: tuple[str, ...] = ()
 ) -> TaggedSentences:
     """Returns the sentences as flat arrays; untagged ones among tagged ones get the tag O.
 
@@ -265,7 +254,7 @@ def _concatenate(
     )
 
 
-def _name_tags(bad: BadRows, sentences: list[_Sentence], label_names: Sequence[str]) -> None:
+def _name_tags(bad: BadRows, sentences: list[Sentence], label_names: Sequence[str]) -> None:
     """Replaces tags that are numbers by their names, in place.
 
     Numbers are those of JSON, or, if there are names, also texts of digits.
@@ -290,122 +279,13 @@ def _name_tags(bad: BadRows, sentences: list[_Sentence], label_names: Sequence[s
             sentences[position] = sentence._replace(tags=names)
 
 
-def _read_columns(
-    bad: BadRows, flag: str, word_column: str | None, label_column: str
-) -> Iterator[_Sentence]:
-    """Yields the sentences of a file in columns.
-
-    Lines with another number of columns than the first are added to `bad`.
-    """
-    all_lines = numbered_lines(bad.path, flag, bad.add)
-    sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
-    separator, width, is_numbered = _find_columns([text for _, text in sample])
-    # A first column that numbers the words of each sentence is followed by that of the words.
-    word_number = _parse_column(word_column or str(int(is_numbered)), "word_column")
-    label_number = _parse_column(label_column, "label_column")
-    document = -1
-    words: list[str] = []
-    tags: list[str] = []
-    lines: list[int] = []
-    is_first = True
-    # The blank line at the end finishes the last sentence.
-    for number, line in itertools.chain(sample, all_lines, [(0, "")]):
-        text = line.rstrip("\r\n")
-        is_border = text.startswith(_DOCUMENT_START)
-        if is_border or not text.strip(" \t"):
-            if words:
-                # A single column holds the words alone.
-                has_tags = (label_number - word_number) % width != 0
-                yield _Sentence(words, tags if has_tags else None, lines, document)
-                words = []
-                tags = []
-                lines = []
-            document += is_border
-            continue
-        fields = _split(text, separator)
-        # Comments stand above a sentence. A word may begin with # as well.
-        if text.startswith("#") and not words and len(fields) != width:
-            continue
-        if is_numbered and _NO_WORD.fullmatch(fields[0]):
-            continue
-        if is_first:
-            is_first = False
-            _check_column(word_number, width, f"{bad.path}:{number}", "word_column")
-            _check_column(label_number, width, f"{bad.path}:{number}", "label_column")
-        if len(fields) != width:
-            bad.add(
-                number, f"{width} columns expected, as in the first line, but {len(fields)} found"
-            )
-            # The placeholder keeps the sentence together, so that it is one bad row.
-            fields = [OUTSIDE] * width
-        words.append(fields[word_number])
-        tags.append(fields[label_number])
-        lines.append(number)
-
-
-def _find_columns(lines: Sequence[str]) -> tuple[str, int, bool]:
-    """Returns the separator of the columns, their number, and whether the first one numbers the
-    words of each sentence, by the first lines of a file."""
-    texts = []
-    for line in lines:
-        text = line.rstrip("\r\n")
-        if not text.startswith(_DOCUMENT_START):
-            texts.append(text)
-    filled = [text for text in texts if text.strip(" \t")]
-    if not filled:
-        return " ", 1, False
-    # The first lines may be comments.
-    first = next((text for text in filled if not text.startswith("#")), filled[0])
-    # Tabs separate the columns of a file whose words contain blanks.
-    separator = "\t" if "\t" in first else " "
-    width = len(_split(first, separator))
-    # Two columns are a word and its tag, or a word that is a number and its tag.
-    if width < 3:
-        return separator, width, False
-    last = 0
-    num_words = 0
-    for text in texts:
-        fields = _split(text, separator)
-        if not text.strip(" \t"):
-            last = 0
-        elif len(fields) == width and not _NO_WORD.fullmatch(fields[0]):
-            # Words are counted from 1, by some from 0.
-            if not fields[0].isdecimal() or int(fields[0]) not in (last + 1, 0):
-                return separator, width, False
-            last = int(fields[0])
-            num_words += 1
-    return separator, width, num_words > 2
-
-
-def _split(text: str, separator: str) -> list[str]:
-    """Returns the fields of a line; several blanks between two count as one."""
-    # str.split() without a separator would also split at other white space inside a word.
-    fields = text.split(separator)
-    if separator == " ":
-        fields = list(filter(None, fields))
-    return fields
-
-
-def _parse_column(value: str, flag: str) -> int:
-    if not re.fullmatch(r"-?[0-9]{1,9}", value):
-        raise UserError(f"--{flag}={value}: a number is expected, from 0; from the end, -1")
-    return int(value)
-
-
-def _check_column(column: int, width: int, where: str, flag: str) -> None:
-    if not -width <= column < width:
-        raise UserError(
-            f"{where}: no column {column} (--{flag}): there are {width}, counted from 0"
-        )
-
-
 def _read_objects(
     bad: BadRows, rows: Iterable[tuple[int, dict]], word_key: str, label_key: str | None
-) -> Iterator[_Sentence]:
+) -> Iterator[Sentence]:
     """Yields the sentences of objects; a bad row yields the word O, without tags."""
     document = -1
     last_document = None
-    first: _Sentence | None = None
+    first: Sentence | None = None
     for number, value in rows:
         # A line without the key belongs to the document of the line before it.
         name = value.get("document", last_document)
@@ -427,11 +307,11 @@ def _read_objects(
                 raise UserError("this line and the first one differ in having labels or not")
         except UserError as error:
             bad.add(number, str(error))
-            sentence = _Sentence([OUTSIDE], None)
+            sentence = Sentence([OUTSIDE], None)
         yield sentence._replace(lines=[number] * len(sentence.words), document=document)
 
 
-def _of_words(value: dict, word_key: str, tag_key: str) -> _Sentence:
+def _of_words(value: dict, word_key: str, tag_key: str) -> Sentence:
     """Returns the sentence in an object with a list of words and, optionally, one of tags."""
     words = value.get(word_key)
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
@@ -440,7 +320,7 @@ def _of_words(value: dict, word_key: str, tag_key: str) -> _Sentence:
         )
     tags = value.get(tag_key)
     if tags is None:
-        return _Sentence(words, None)
+        return Sentence(words, None)
     if not isinstance(tags, list) or len(tags) != len(words):
         raise UserError(
             f"{quoted(tag_key)} must be a list of {len(words)} tags, one for every word "
@@ -450,10 +330,10 @@ def _of_words(value: dict, word_key: str, tag_key: str) -> _Sentence:
         # JSON has true and false, which Python counts as int.
         if type(tag) not in (str, int) or (type(tag) is int and tag < 0):
             raise UserError(f"a tag must be a string, or a number from 0, not {quoted(tag)}")
-    return _Sentence(words, tags)
+    return Sentence(words, tags)
 
 
-def _of_text(value: dict, label_key: str, where: str) -> _Sentence:
+def _of_text(value: dict, label_key: str, where: str) -> Sentence:
     """Returns the sentence in an object with a text and, optionally, its entities.
 
     The words are those that the model's tokenizer cuts into pieces, with their original spelling.
@@ -468,7 +348,7 @@ def _of_text(value: dict, label_key: str, where: str) -> _Sentence:
     words = [text[start:end] for start, end in spans]
     entities = value.get(label_key)
     if entities is None:
-        return _Sentence(words, None, text=text, offsets=spans)
+        return Sentence(words, None, text=text, offsets=spans)
     if not isinstance(entities, list):
         raise UserError(f"{quoted(label_key)} must be a list of [start, end, label]")
     tags = [OUTSIDE] * len(spans)
@@ -491,7 +371,7 @@ def _of_text(value: dict, label_key: str, where: str) -> _Sentence:
             # IOB2: every entity starts with B.
             tags[number] = f"{prefix}-{label}"
             prefix = "I"
-    return _Sentence(
+    return Sentence(
         words, tags, text=text, offsets=spans, misfits=misfits, is_converted=is_converted
     )
 

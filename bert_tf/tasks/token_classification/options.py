@@ -78,12 +78,12 @@ class TaggedFileOptions(DataFileOptions):
     word_column: str | None = option(
         None,
         "Column of the words: a number from 0, or a key in JSON lines.",
-        default_text="the first; tokens",
+        default_text="found by what it holds; tokens",
     )
     label_column: str | None = option(
         None,
         "Column of the labels: a number, or a key in JSON lines.",
-        default_text="the last; ner_tags or entities",
+        default_text="found by what it holds; ner_tags or entities",
     )
     label_names: tuple[str, ...] = option(
         (), "Names of the labels, for JSON lines whose labels are numbers."

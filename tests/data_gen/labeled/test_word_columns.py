@@ -1,0 +1,134 @@
+"""Columns of words and tags are found by what they hold, in any order, with any separator."""
+
+import re
+
+import pytest
+
+from bert_common.errors import UserError
+from data_gen.labeled.tagged_files import read_tagged_file
+
+# Word, tag, part of speech.
+SENTENCES = [
+    [("Tom", "B-PER", "NN"), ("Ek", "I-PER", "NN"), ("waits", "O", "VB"), (".", "O", ".")],
+    [("Li", "B-PER", "NN"), ("saw", "O", "VB"), ("Rome", "B-LOC", "NN"), ("1984", "O", "CD")],
+    [("She", "O", "PR"), ("left", "O", "VB"), ("Oslo", "B-LOC", "NN"), (".", "O", ".")],
+] * 4
+WORDS = [word for sentence in SENTENCES for word, _, _ in sentence]
+TAGS = [tag for sentence in SENTENCES for _, tag, _ in sentence]
+PLAIN = [part for sentence in SENTENCES for _, _, part in sentence]
+BRACKETS = {"Tom": "(PER*", "Ek": "*)", "Li": "(PER)", "Rome": "(LOC)", "Oslo": "(LOC)"}
+
+
+def text_of(row, ends: str = "\n\n") -> str:
+    """A line for each word: `row(number of the sentence, of the word in the file, word, …)`."""
+    number = 0
+    parts = []
+    for sentence, words in enumerate(SENTENCES):
+        lines = []
+        for word, tag, part in words:
+            lines.append(row(sentence, number, word, tag, part))
+            number += 1
+        parts.append("\n".join(lines))
+    return ends.join(parts) + "\n"
+
+
+LAYOUTS = {
+    "numbers of the file": (text_of(lambda s, n, w, t, p: f"{n + 1}\t{w}\t{t}"), "x.txt"),
+    "sentence numbers": (text_of(lambda s, n, w, t, p: f"{s}\t{w}\t{t}", "\n"), "x.tsv"),
+    "names of sentences": (text_of(lambda s, n, w, t, p: f"d-{s} {w} {t}", "\n"), "x.txt"),
+    "numbers last": (text_of(lambda s, n, w, t, p: f"{w}\t{t}\t{s}", "\n"), "x.txt"),
+    "tags first": (text_of(lambda s, n, w, t, p: f"{t}\t{w}"), "x.bio"),
+    "score last": (text_of(lambda s, n, w, t, p: f"{w} {p} {t} 0.{n}"), "x.txt"),
+    "lemma last": (text_of(lambda s, n, w, t, p: f"{w} {t} {w.lower()}"), "x.txt"),
+    "inner entities": (text_of(lambda s, n, w, t, p: f"{n}\t{w}\t{t}\tO"), "x.txt"),
+    "semicolon": (text_of(lambda s, n, w, t, p: f"{w};{t}"), "x.txt"),
+    "semicolon and blank": (text_of(lambda s, n, w, t, p: f"{w}; {t}"), "x.txt"),
+    "bar": (text_of(lambda s, n, w, t, p: f"{w}|{t}"), "x.txt"),
+    "no-break space": (text_of(lambda s, n, w, t, p: f"{w}\u00a0{t}"), "x.txt"),
+    "comma": ("word,tag\n" + text_of(lambda s, n, w, t, p: f'"{w}",{t}'), "x.csv"),
+    "sentence in the first row": (
+        "Sentence #,Word,POS,Tag\n"
+        + text_of(lambda s, n, w, t, p: f"{'' if n % 4 else f'Sentence: {s}'},{w},{p},{t}", "\n"),
+        "x.csv",
+    ),
+    "index of pandas": (
+        ",sentence_id,words,labels\n" + text_of(lambda s, n, w, t, p: f"{n},{s},{w},{t}", "\n"),
+        "x.csv",
+    ),
+    "comments as wide as the columns": (
+        "# newdoc\n" + text_of(lambda s, n, w, t, p: f"{w} {t}", "\n\n# note\n"),
+        "x.conll",
+    ),
+    "CoNLL-2012": (
+        "#begin document (x); part 000\n"
+        + text_of(
+            lambda s, n, w, t, p: (
+                f"x/0  0  {n % 4}  {w}  {p}  (TOP*  -  -  -  a  {BRACKETS.get(w, '*')}"
+                f"{'  (V*)' * (s % 3)}  -"
+            )
+        )
+        + "\n#end document\n",
+        "x.conll",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_words_and_tags_are_found(write, name):
+    text, file_name = LAYOUTS[name]
+    path = write(text, file_name)
+    for flag in ("train_file", "test_file"):
+        found = read_tagged_file(path, flag, tag_scheme="auto", needs_tags=flag == "train_file")
+        assert found.words == WORDS
+        assert [found.tag_names[tag] for tag in found.tags] == TAGS
+        assert found.row_lengths.tolist() == [4] * len(SENTENCES)
+        # Anything but words first and tags last is said.
+        is_usual = name.startswith("comments")
+        assert is_usual == (not any("counted from 0" in note for note in found.notes))
+    assert (found.documents is not None) == (name.startswith(("comments", "CoNLL")))
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_plain_tags_before_or_after_their_words(write, is_first):
+    path = write(text_of(lambda s, n, w, t, p: f"{p}\t{w}" if is_first else f"{w}\t{p}"))
+    found = read_tagged_file(path, "train_file", tag_scheme="auto")
+    assert found.words == WORDS and [found.tag_names[tag] for tag in found.tags] == PLAIN
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        lambda s, n, w, t, p: f"{w} {p} {w.lower()}",
+        lambda s, n, w, t, p: f"{w} {p} {n % 3 + 2}",
+        lambda s, n, w, t, p: f"{7 * n % 50} {t}",
+    ],
+)
+def test_what_can_not_be_told_is_refused_with_the_columns(write, row):
+    path = write(text_of(row))
+    message = rf"{re.escape(path)}: the columns .* column 0 has .*: give --word_column and"
+    with pytest.raises(UserError, match=message):
+        read_tagged_file(path, "train_file")
+    found = read_tagged_file(path, "train_file", word_column="0", label_column="1")
+    assert len(found.words) == len(WORDS)
+
+
+def test_a_text_without_entities_is_evaluated_and_not_trained_on(write):
+    path = write("Tom O\nwaits O\n\n" * 20)
+    assert read_tagged_file(path, "dev_file").tag_names == ("O",)
+    with pytest.raises(UserError, match="every word has the tag O: there is no entity to learn"):
+        read_tagged_file(path, "train_file")
+    path = write('{"tokens": ["Tom"], "ner_tags": [1]}\n' * 20, "x.jsonl")
+    with pytest.raises(UserError, match="the tag 1 is a number without a name"):
+        read_tagged_file(path, "train_file")
+
+
+@pytest.mark.parametrize("cell", ["(PER(LOC)", "*)", "(PER*"])
+def test_brackets_that_are_nested_or_open_are_refused(write, cell):
+    path = write("x *\ny (PER)\nz *\n\n" * 11 + f"x *\ny (PER)\nz {cell}\n")
+    with pytest.raises(UserError, match=":45: .*bracket"):
+        read_tagged_file(path, "train_file", tag_scheme="auto", label_column="1")
+
+
+def test_words_that_begin_with_the_sign_of_comments(write):
+    path = write("#rome B-LOC\nTom B-PER\n\n# O\nis O\n\n# note\nx O\n")
+    assert read_tagged_file(path, "train_file").words == ["#rome", "Tom", "#", "is", "x"]
