@@ -25,11 +25,12 @@ _PROTECTED = re.compile(
 )
 # Files with results that runs replace.
 _RUN_RESULTS = re.compile(
-    r"(test_|nbest_)?predictions\.(csv|jsonl?|txt)|(test|eval)_results\.(tsv|txt|json)"
-    r"|eval_report\.txt|(answers|hardest_questions|metrics)\.jsonl|null_odds\.json|README\.md"
+    r"((test|nbest|eval|dev)_)?predictions(_\w+)?\.(csv|jsonl?|txt)"
+    r"|(test|eval)_results\.(tsv|txt|json)|eval_report\.txt|null_odds\.json|README\.md"
+    r"|(answers|hardest_questions|metrics|eval_samples)\.jsonl|report\.html"
 )
 # Those that every start writes, or cuts, anew.
-_OF_EVERY_START = ("README.md", "metrics.jsonl")
+_OF_EVERY_START = ("README.md", "metrics.jsonl", "report.html")
 # Best weights in a run directory.
 _BEST = "best"
 # Common names, which belong to a search index only if its vectors are in the same directory.

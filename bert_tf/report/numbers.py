@@ -19,7 +19,7 @@ from bert_tf.report import intervals
 from bert_tf.report.intervals import Score
 from bert_tf.training import run_directory
 from data_gen.labeled import tag_schemes
-from modeling.checkpoints.companion_files import SELECTION_FILE, TASK_FILE
+from modeling.checkpoints.companion_files import INPUTS_FILE, RUN_ID, SELECTION_FILE, TASK_FILE
 
 # Written by the tasks: predictions for the development set with the right answers.
 CLASSIFICATION_FILE = "eval_predictions.jsonl"
@@ -102,8 +102,10 @@ def read(directory: str) -> Numbers:
     """
     numbers = Numbers(os.path.basename(os.path.abspath(directory)), _facts(directory))
     numbers.curves = curves(run_directory.read_metrics(directory))
-    _add_results(numbers, json_files.read_object(os.path.join(directory, RESULTS_FILE)))
     _add_selection(numbers, json_files.read_object(os.path.join(directory, SELECTION_FILE)))
+    if not _has_results_of_this_run(directory):
+        return numbers
+    _add_results(numbers, json_files.read_object(os.path.join(directory, RESULTS_FILE)))
     for file_name, add in (
         (CLASSIFICATION_FILE, _add_classes),
         (ANSWERS_FILE, _add_answers),
@@ -129,6 +131,14 @@ def _facts(directory: str) -> dict[str, str]:
         facts["devices"] = str(starts[-1].get("devices", ""))
         facts["begun"] = str(starts[-1].get("time", ""))
     return facts
+
+
+def _has_results_of_this_run(directory: str) -> bool:
+    """Whether the results in a directory have the id of its run; earlier versions have none."""
+    inputs = json_files.read_object(os.path.join(directory, INPUTS_FILE))
+    run_id = inputs.get(RUN_ID)
+    noted = inputs.get("results") or {}
+    return not run_id or any(result.get(RUN_ID) == run_id for result in noted.values())
 
 
 def _add_results(numbers: Numbers, results: dict) -> None:

@@ -91,6 +91,16 @@ def test_a_page_is_whole_and_holds_no_markup_of_users(classifier, monkeypatch):
         assert all(cell.attrib["scope"] == "col" for cell in table.iter("th"))
 
 
+def test_results_of_another_run_are_not_shown(classifier):
+    inputs = {"run_id": "a", "results": {"eval": {"run_id": "b", "files": []}}}
+    (classifier / "inputs.json").write_text(json.dumps(inputs))
+    content = numbers.read(str(classifier))
+    assert content.curves and not content.scores and content.confusion is None
+    inputs["results"]["eval"]["run_id"] = "a"
+    (classifier / "inputs.json").write_text(json.dumps(inputs))
+    assert numbers.read(str(classifier)).scores
+
+
 def test_chunks_of_tags(tmp_path):
     (tmp_path / "dev_predictions.txt").write_text(
         "Ann B-PER B-PER\nLee I-PER O\nsaw O O\n\nRome B-LOC B-LOC\n\nOslo B-LOC B-PER\n"
