@@ -5,10 +5,12 @@ import gc
 import os
 import pathlib
 import signal
+from unittest import mock
 
 import hypothesis
 import pytest
 
+from bert_tf import charts
 from tests import promises
 from tests.golden.values import unpack
 
@@ -45,6 +47,7 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "processes: starts processes, kills or waits: may be repeated once, alone"
     )
+    config.addinivalue_line("markers", "unknown_metrics: reports metrics that have no chart")
     promises.pytest_configure(config)
 
 
@@ -78,6 +81,24 @@ def pytest_runtest_teardown(item, nextitem):
         # seconds each after some dozens of files.
         gc.collect()
         gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def every_metric_has_a_row(request):
+    """Fails a test whose run reports a metric that `bert_tf/charts.py` does not describe."""
+    unknown = []
+    find = charts.find
+
+    def find_described(name: str) -> charts.Chart:
+        chart = find(name)
+        if not chart.description:
+            unknown.append(name)
+        return chart
+
+    with mock.patch.object(charts, "find", find_described):
+        yield
+    if not request.node.get_closest_marker("unknown_metrics"):
+        assert not unknown, f"metrics without a row in bert_tf/charts.py: {unknown}"
 
 
 @pytest.fixture(scope="session")

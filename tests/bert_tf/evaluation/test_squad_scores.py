@@ -212,6 +212,7 @@ def test_odds_above_one_do_not_undo_answers():
     data = squad_data(("right",), ())
     scores = score(data, {"0": "right", "1": ""}, {"0": 3.0, "1": 5.0}, True)
     assert scores["exact"] == scores["HasAns_exact"] == 100 and scores["best_f1_thresh"] == 3.0
+    assert scores["best_exact_thresh"] == 3.0
 
 
 def test_questions_without_a_right_answer_in_version_1():
