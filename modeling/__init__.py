@@ -20,11 +20,13 @@ A batch goes through `encoder` → a head:
     attention.py             self-attention and its mask
     fused_attention.py       the same as a kernel of cuDNN, for training on GPUs
     layers.py                dense layer, LayerNorm, activations, initial weights
-    dropout.py               dropout, exact and as in Keras
+    dropout.py               dropout, by step and example
     recompute.py             gradient checkpointing
     xla.py                   forms of layers for functions that XLA compiles
     bilstm.py                BiLSTMs, between encoder and head and on fixed activations
     task_model.py            base class of the models: encoder, heads, Keras' ways to train
+    fit.py                   losses that `fit` reports; refusals on several devices
+    replicas.py              sums over the replicas of `tf.distribute`
     saving.py                `.keras` files; checkpoints as methods of models
     pretraining.py           masked LM and next sentence; next token of left-to-right models
     fine_tuning.py           classes of sequences and of tokens, answers, choices

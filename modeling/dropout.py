@@ -1,10 +1,13 @@
-"""Dropout in two forms: exact and stateless for our own training loop, and Keras' for `fit`.
+"""Dropout that depends on the example, for our own training loop and for `fit`.
 
-The exact form depends on the example, the dropout site and the step, and on nothing else: every
-site of the model draws the decision about a unit from a hash of (seed, step, site, example, unit).
-A training step needs no generator state: a resumed run, a run on eight devices and a run that
-accumulates gradients over micro-batches all drop the same units of the same examples. The hash is
-made of element by element operations, so that no random words go to memory.
+It depends on the example, the dropout site and the step, and on nothing else: every site of the
+model draws the decision about a unit from a hash of (seed, step, site, example, unit). A training
+step needs no generator state: a resumed run, a run on eight devices and a run that accumulates
+gradients over micro-batches all drop the same units of the same examples. The hash is made of
+element by element operations, so that no random words go to memory.
+
+`fit` has no step to give: the counter of one of Keras' generators takes its place. On Keras' other
+backends `fit` drops by `keras.random`.
 """
 
 import dataclasses
@@ -12,6 +15,7 @@ import dataclasses
 import keras
 
 from modeling.layers import derived_seed
+from modeling.replicas import rows_before
 from modeling.saving import WithArguments, needs_tensorflow, register
 from modeling.xla import is_jit_compiled, optimization_barrier
 
@@ -58,6 +62,23 @@ def stream_of_key(key, first_example=0) -> DropoutStream:
     )
 
 
+def fit_stream(generator: keras.random.SeedGenerator, rows) -> DropoutStream | None:
+    """Returns the stream of a step of `fit`, or of another call with `training=True`.
+
+    Args:
+      generator: gives the seed and the number of the step, and counts it.
+      rows: int [], this replica's rows.
+
+    Returns:
+      None if Keras does not run on TensorFlow.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return None
+    seed, step = tf.unstack(tf.cast(generator.next(), tf.int64))
+    seed = tf.bitwise.left_shift(tf.bitwise.bitwise_and(seed, 0x7FFFFFFF), 32)
+    return stream_of_key(tf.bitwise.bitwise_or(seed, step), rows_before(rows))
+
+
 @register
 class Dropout(WithArguments, keras.layers.Layer):
     """One dropout site: sets a fraction of the units to zero and scales the others by 1 / (1 -
@@ -66,7 +87,7 @@ class Dropout(WithArguments, keras.layers.Layer):
     Args:
       rate: fraction of units to drop, 0 <= rate < 1.
       site: number of the site in the model; two sites with the same number would drop alike.
-      seed: of Keras' generator, for `training=True` without a stream.
+      seed: of the generator for `training=True` without a stream.
     """
 
     _arguments = ("rate", "site", "seed")
@@ -83,14 +104,16 @@ class Dropout(WithArguments, keras.layers.Layer):
 
         Args:
           dropout: the training step's stream; `training` is then ignored.
-          training: without a stream, whether to drop by `keras.random`.
+          training: without a stream, whether to drop.
         """
         # The stream decides, so that our own loop needs no `training` argument.
-        if dropout is not None:
-            return drop(x, self.rate, self.site, dropout)
-        if training and self.rate > 0:
-            return keras.random.dropout(x, self.rate, seed=self.seed_generator)
-        return x
+        if dropout is None and training and self.rate > 0:
+            dropout = fit_stream(self.seed_generator, keras.ops.shape(x)[0])
+            if dropout is None:
+                return keras.random.dropout(x, self.rate, seed=self.seed_generator)
+        if dropout is None:
+            return x
+        return drop(x, self.rate, self.site, dropout)
 
 
 def drop(x, rate: float, site: int, stream: DropoutStream):

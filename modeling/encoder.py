@@ -22,7 +22,7 @@ from modeling.attention import (
 )
 from modeling.config import LORA_LAYERS, BertConfig
 from modeling.costs import check_model
-from modeling.dropout import Dropout, DropoutStream
+from modeling.dropout import Dropout, DropoutStream, fit_stream
 from modeling.layers import (
     LayerNorm,
     activation,
@@ -306,6 +306,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         check_model(config)
         self.config = config
         self.seed = seed
+        self._drops = max(config.hidden_dropout_prob, config.attention_probs_dropout_prob) > 0
         # Set by the training loop before a step is traced: they decide how its graph is built.
         self.recompute = False
         self.fused_attention = False
@@ -368,7 +369,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
           sequence_ids: int [B, S], numbers of the sequences packed in a row; each attends to itself
             only.
           dropout: the stream of a step of our own training loop; `training` is then ignored.
-          training: whether to drop by `keras.random`.
+          training: without a stream, whether to drop.
           return_attention_probabilities: see below.
           mark_padding: whether the outputs of layers carry `input_mask` as Keras' mask, by which
             layers such as `GlobalAveragePooling1D` leave padding out.
@@ -397,6 +398,10 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         # recomputed layer has them.
         is_training_step = dropout is not None and not return_attention_probabilities
         arguments = self._attention_arguments(inputs, is_training_step, max_sequences)
+        if dropout is None and training and self._drops:
+            # One stream for all sites: several devices have to agree on their rows for it.
+            generator = self.embeddings.dropout.seed_generator
+            dropout = fit_stream(generator, ops.shape(inputs["input_ids"])[0])
         x = self.embeddings(
             inputs["input_ids"],
             inputs.get("segment_ids"),
@@ -407,7 +412,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         outputs = {"embedding_output": x}
         attentions = []
         for index, layer in enumerate(self.layers):
-            if self.recompute and dropout is not None and not return_attention_probabilities:
+            if self.recompute and is_training_step and dropout is not None:
                 x = recomputed(layer, x, dropout, **arguments)
             else:
                 x = layer(

@@ -21,7 +21,15 @@ from bert_common.errors import UserError
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import DropoutStream
 from modeling.encoder import encoder_inputs
-from modeling.losses import SMALLEST_COUNT, HeadLoss, RegressionLoss, SpanLoss, example_weights
+from modeling.losses import (
+    SMALLEST_COUNT,
+    HeadLoss,
+    RegressionLoss,
+    SpanLoss,
+    WeightedMean,
+    example_weights,
+    row_weights,
+)
 from modeling.saving import register
 from modeling.task_model import BertTaskModel, LinearHead
 
@@ -145,9 +153,7 @@ class MultiLabelLoss(HeadLoss):
 
     def compile_defaults(self) -> dict:
         return {
-            "loss": keras.losses.BinaryCrossentropy(
-                from_logits=True, reduction="mean_with_sample_weight"
-            ),
+            "loss": BinaryCrossEntropy(),
             "weighted_metrics": [keras.metrics.BinaryAccuracy("label_accuracy", threshold=0.0)],
         }
 
@@ -166,6 +172,23 @@ def _binary_cross_entropy(logits, labels, positive_weights=1.0):
     negative_losses = rest + ops.relu(logits)  # -log(1 - p)
     losses = labels * positive_losses * positive_weights + (1.0 - labels) * negative_losses
     return ops.mean(losses, axis=-1)
+
+
+@register
+class BinaryCrossEntropy(WeightedMean):
+    """Mean binary cross-entropy, in nats: y_true [B, C] of 0 and 1, y_pred float [B, C] (logits).
+
+    Examples:
+        loss = BinaryCrossEntropy()
+        float(loss(np.array([[1, 0]]), np.array([[2.0, -2.0]])))          # 0.127
+    """
+
+    def __init__(self, name: str = "binary_cross_entropy", **kwargs):
+        super().__init__(name=name, **kwargs)
+
+    def rows(self, y_true, y_pred, sample_weight) -> tuple:
+        losses = _binary_cross_entropy(ops.cast(y_pred, "float32"), ops.cast(y_true, "float32"))
+        return losses, row_weights(sample_weight, losses)
 
 
 # "label_ids" are int [B], float [B] or, if several classes may apply, [B, C]; "loss_weight" float32

@@ -1,19 +1,22 @@
 """Losses and metrics of heads.
 
 Each `HeadLoss` declares a loss once. From it follow the sums of a training step, the arguments of
-`keras.Model.compile` and `fit`, and the scores of an evaluation. `CrossEntropy` and `Accuracy` are
-the Keras forms; `DistillationLoss` is that of a student with a teacher (arXiv 1503.02531,
-1908.08962).
+`keras.Model.compile` and `fit`, and the scores of an evaluation. `CrossEntropy` and the other
+`WeightedMean`s, and `Accuracy`, are the Keras forms; `DistillationLoss` is that of a student with a
+teacher (arXiv 1503.02531, 1908.08962).
 """
 
+import contextlib
 import dataclasses
 import math
+import threading
 from collections.abc import Callable, Mapping, Sequence
 
 import keras
 import numpy as np
 from keras import ops
 
+from modeling.replicas import sum_over_replicas
 from modeling.saving import register
 from modeling.xla import is_jit_compiled
 
@@ -367,9 +370,8 @@ class RegressionLoss(HeadLoss):
         return ops.square(logits[:, 0] - soft_labels)
 
     def compile_defaults(self) -> dict:
-        # Keras' default reduction divides by the number of examples, padding examples included.
         return {
-            "loss": keras.losses.MeanSquaredError(reduction="mean_with_sample_weight"),
+            "loss": SquaredError(),
             "weighted_metrics": [keras.metrics.MeanAbsoluteError("mean_absolute_error")],
         }
 
@@ -443,8 +445,63 @@ def known_labels(logits, labels, weights=None) -> tuple:
     return rows, labels, ops.reshape(label_weights, (-1,))
 
 
+class _Calls(threading.local):
+    """The calls of `WeightedMean`s in this thread; None if nobody asks. Replicas are threads."""
+
+    recorded: list | None = None
+
+
+_CALLS = _Calls()
+
+
+@contextlib.contextmanager
+def recorded_means():
+    """Yields a list to which every `WeightedMean` that is called meanwhile adds a triple.
+
+    It is the loss as returned, the sum of the weighted losses and the sum of the weights of this
+    replica's rows, float32 [] each.
+    """
+    _CALLS.recorded = calls = []
+    try:
+        yield calls
+    finally:
+        _CALLS.recorded = None
+
+
+class WeightedMean(keras.losses.Loss):
+    """Base of losses that are means over the weights of the whole batch.
+
+    On several replicas the sum of a replica's rows is divided by the weights of all replicas: the
+    gradients then add up to those of one device, however unequal the replicas' weights are. Keras'
+    own losses are the mean of the replicas' means.
+    """
+
+    def rows(self, y_true, y_pred, sample_weight) -> tuple:
+        """Returns the losses and the weights of rows, float32 [R] each."""
+        raise NotImplementedError
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        """Returns the loss, float32 []; `sample_weight` is broadcast to the labels."""
+        losses, weights = self.rows(
+            ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred), sample_weight
+        )
+        loss_sum = ops.sum(weights * losses)
+        count = ops.sum(weights)
+        loss = loss_sum / ops.maximum(sum_over_replicas(count), SMALLEST_COUNT)
+        if _CALLS.recorded is not None:
+            _CALLS.recorded.append((loss, loss_sum, count))
+        return loss
+
+
+def row_weights(sample_weight, losses):
+    """Returns float32 [R]: the weights of R losses, 1 if there are none."""
+    if sample_weight is None:
+        return ops.ones_like(losses)
+    return ops.cast(ops.reshape(sample_weight, ops.shape(losses)), "float32")
+
+
 @register
-class CrossEntropy(keras.losses.Loss):
+class CrossEntropy(WeightedMean):
     """Mean negative log-likelihood, in nats, of the labels that are not negative.
 
     y_true int [...], y_pred float [..., C] (logits). With weights the mean is over the sum of the
@@ -461,13 +518,29 @@ class CrossEntropy(keras.losses.Loss):
     def __init__(self, name: str = "cross_entropy", **kwargs):
         super().__init__(name=name, **kwargs)
 
-    def __call__(self, y_true, y_pred, sample_weight=None):
-        """Returns the loss, float32 []; `sample_weight` is broadcast to the labels."""
-        logits, labels, weights = known_labels(
-            ops.convert_to_tensor(y_pred), ops.convert_to_tensor(y_true), sample_weight
-        )
+    def rows(self, y_true, y_pred, sample_weight) -> tuple:
+        logits, labels, weights = known_labels(y_pred, y_true, sample_weight)
         losses, _ = softmax_cross_entropy(logits, labels)
-        return ops.sum(weights * losses) / ops.maximum(ops.sum(weights), SMALLEST_COUNT)
+        return losses, weights
+
+
+@register
+class SquaredError(WeightedMean):
+    """Mean squared error of scores: y_true [B], y_pred float [B, 1].
+
+    Examples:
+        loss = SquaredError()
+        # 0.75: the second score, which is wrong by 1, has three quarters of the weight.
+        float(loss(np.array([1.0, 2.0]), np.array([[1.0], [3.0]]), np.array([1.0, 3.0])))
+    """
+
+    def __init__(self, name: str = "squared_error", **kwargs):
+        super().__init__(name=name, **kwargs)
+
+    def rows(self, y_true, y_pred, sample_weight) -> tuple:
+        scores = ops.cast(ops.reshape(y_pred, (-1,)), "float32")
+        losses = ops.square(scores - ops.cast(ops.reshape(y_true, (-1,)), "float32"))
+        return losses, row_weights(sample_weight, losses)
 
 
 @register

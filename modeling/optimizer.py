@@ -15,6 +15,7 @@ from keras import ops
 
 from bert_common.errors import UserError
 from modeling.config import DECAYS
+from modeling.replicas import is_on_several_replicas
 from modeling.saving import register
 
 # Names of variables: biases, and gamma and beta of every LayerNorm.
@@ -105,8 +106,23 @@ def _adam_change(m: Any, v: Any, gradient: Any, factors: UpdateFactors) -> tuple
     return change, m, v
 
 
-class _AppliedRule(keras.optimizers.Optimizer):
-    """Base of Keras' optimizers with the moments of Adam, whose updates follow a rule above."""
+class AppliedRule(keras.optimizers.Optimizer):
+    """Base of Keras' optimizers with the moments of Adam, whose updates follow a rule above.
+
+    On several replicas they clip the sum of the gradients. Keras' own clip each replica's part.
+    """
+
+    def _clip_gradients(self, grads):
+        if is_on_several_replicas():
+            return grads
+        return super()._clip_gradients(grads)
+
+    def _all_reduce_sum_gradients(self, grads_and_vars):
+        pairs = super()._all_reduce_sum_gradients(grads_and_vars)
+        if not is_on_several_replicas():
+            return pairs
+        gradients, variables = zip(*pairs, strict=True)
+        return list(zip(super()._clip_gradients(gradients), variables, strict=True))
 
     def _apply_rule(self, rule: Any, gradient: Any, variable: Any, factors: Any, decay_rate: Any):
         index = self._get_variable_index(variable)
@@ -127,7 +143,7 @@ class _AppliedRule(keras.optimizers.Optimizer):
 
 
 @register
-class BertAdamW(_AppliedRule, keras.optimizers.AdamW):
+class BertAdamW(AppliedRule, keras.optimizers.AdamW):
     """Keras' AdamW with the constants of the original; biases and LayerNorm are not decayed.
 
     The exclusion is part of the configuration. Unlike the original's optimizer, Keras' corrects the
@@ -190,7 +206,7 @@ class BertAdamW(_AppliedRule, keras.optimizers.AdamW):
 
 
 @register
-class BertLamb(_AppliedRule, keras.optimizers.Lamb):
+class BertLamb(AppliedRule, keras.optimizers.Lamb):
     """LAMB as MLPerf's BERT has it (arXiv 1904.00962), for large batches.
 
     `keras.optimizers.Lamb` differs: it scales the updates of biases and LayerNorm by their trust

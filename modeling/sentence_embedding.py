@@ -19,7 +19,15 @@ from modeling.checkpoints.sentence_vectors import DenseLayer
 from modeling.config import POOLINGS, BertConfig
 from modeling.dropout import DropoutStream
 from modeling.encoder import encoder_inputs
-from modeling.losses import HeadLoss, InBatchLoss, RegressionLoss, softmax_cross_entropy
+from modeling.losses import (
+    HeadLoss,
+    InBatchLoss,
+    RegressionLoss,
+    WeightedMean,
+    row_weights,
+    softmax_cross_entropy,
+)
+from modeling.replicas import num_replicas
 from modeling.saving import WithArguments, register
 from modeling.task_model import BertTaskModel
 
@@ -163,8 +171,12 @@ IN_BATCH = InBatchNegatives("sentence_embedding")
 
 
 @register
-class InBatchCrossEntropy(WithArguments, keras.losses.Loss):
-    """`InBatchNegatives` for `fit`: y_true int [B, K], "text_ids"; y_pred float [B, K, D]."""
+class InBatchCrossEntropy(WithArguments, WeightedMean):
+    """`InBatchNegatives` for `fit`: y_true int [B, K], "text_ids"; y_pred float [B, K, D].
+
+    Raises:
+      UserError: on several devices, each of which would see its part of the candidates only.
+    """
 
     _arguments = ("scale",)
 
@@ -172,10 +184,14 @@ class InBatchCrossEntropy(WithArguments, keras.losses.Loss):
         super().__init__(name=name, **{"reduction": "mean_with_sample_weight", **kwargs})
         self.scale = scale
 
-    def call(self, y_true, y_pred):
-        """Returns float32 [B]."""
+    def rows(self, y_true, y_pred, sample_weight) -> tuple:
+        if num_replicas() > 1:
+            raise UserError(
+                "the in-batch loss compares all examples of a batch, and fit gives each device its "
+                "own: train on one device, or by run_sentence_embedding.py, which gathers them"
+            )
         losses, _ = InBatchNegatives(self.name, scale=self.scale).measure(y_pred, y_true)
-        return losses
+        return losses, row_weights(sample_weight, losses)
 
 
 @register

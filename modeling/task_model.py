@@ -15,8 +15,9 @@ from bert_common.errors import UserError
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import Dropout, DropoutStream
 from modeling.encoder import BertEncoder, encoder_inputs
+from modeling.fit import LossReport, check_compiled, check_jit_compile, check_optimizer
 from modeling.layers import add_bias, matmul_transposed, truncated_normal
-from modeling.losses import HeadLoss
+from modeling.losses import HeadLoss, recorded_means
 from modeling.optimizer import BertAdamW
 from modeling.saving import Checkpointed, Configured, check_config
 
@@ -41,6 +42,8 @@ class BertTaskModel(Checkpointed, keras.Model):
     _reads = "pooled_output"
     # The loss and metrics of each head that is trained; the loss of the model is their sum.
     head_losses: tuple[HeadLoss, ...]
+    # Of the losses that the model was compiled with, since they were first computed.
+    _report: LossReport | None = None
 
     def __init__(
         self,
@@ -172,12 +175,52 @@ class BertTaskModel(Checkpointed, keras.Model):
         if weighted_metrics == "auto":
             weighted_metrics = default_metrics if metrics is None else None
         arguments = {**defaults, **kwargs}
+        self._report = None
         super().compile(optimizer, metrics=metrics, weighted_metrics=weighted_metrics, **arguments)
 
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """Computes the loss of a batch, of several devices that of this one's part, and reports it.
+
+        The gradients of the parts add up to those of the loss of the whole batch.
+        """
+        with recorded_means() as recorded:
+            loss = super().compute_loss(x, y, y_pred, sample_weight, training)
+        if self._report is None:
+            self._report = LossReport(self._compile_loss)
+        rows = ops.shape(keras.tree.flatten(y_pred)[0])[0]
+        return self._report.update(loss, recorded, rows, has_added_losses=bool(self.losses))
+
+    @property
+    def metrics(self) -> list:
+        """The metrics of the model, the losses first."""
+        metrics = super().metrics
+        if self._report is None:
+            return metrics
+        return self._report.replace(metrics, self._loss_tracker)
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        # Keras calls it before the first step. On several devices it would build metrics from the
+        # mean of their rows, which fails where they have different numbers: those of one will do.
+        strategy = self.distribute_strategy
+        if iterator is not None and strategy.num_replicas_in_sync > 1:
+            for _, _, batches in iterator:
+                data_batch = keras.tree.map_structure(
+                    lambda value: strategy.experimental_local_results(value)[0], next(batches)
+                )
+                break
+            iterator = None
+        super()._maybe_symbolic_build(iterator=iterator, data_batch=data_batch)
+        check_compiled(self, self._compile_loss)
+
     def fit(self, x=None, y=None, *args, **kwargs):
-        """Trains the model as `keras.Model.fit`; `UserError` for strings and impossible labels."""
+        """Trains the model as `keras.Model.fit`.
+
+        Raises:
+          UserError: strings, impossible labels, or what several devices would not do as one does.
+        """
         _refuse_strings(x)
         self._check_labels(y)
+        check_optimizer(self)
         return super().fit(x, y, *args, **kwargs)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
@@ -189,6 +232,7 @@ class BertTaskModel(Checkpointed, keras.Model):
     def predict(self, x, *args, **kwargs):
         """Computes the outputs as `keras.Model.predict`; `UserError` for strings."""
         _refuse_strings(x)
+        check_jit_compile(self)
         return super().predict(x, *args, **kwargs)
 
     def _check_labels(self, labels) -> None:

@@ -1,4 +1,4 @@
-"""Batches of training steps: how many records each takes, micro-batches and sums over replicas.
+"""Batches of training steps: how many records each takes, and micro-batches.
 
 Input: records of `bert_tf/training/inputs.py` or examples of `bert_tf/training/examples.py`.
 Output: the batches of `bert_tf/training/step.py`.
@@ -129,16 +129,6 @@ def sum_of_parts(compute: Callable, parts: int):
         parallel_iterations=1,
     )
     return totals
-
-
-def sum_over_replicas(values):
-    """Sums a nested structure of tensors over all replicas, in the replica context."""
-    replica = tf.distribute.get_replica_context()
-    if replica.num_replicas_in_sync == 1:
-        return values
-    # One reduction of a flat list lets TensorFlow pack small tensors together.
-    flat = replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.nest.flatten(values))
-    return tf.nest.pack_sequence_as(values, flat)
 
 
 def without_auto_sharding(dataset: tf.data.Dataset) -> tf.data.Dataset:

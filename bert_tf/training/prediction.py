@@ -10,7 +10,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.training.batches import sum_over_replicas
 from bert_tf.training.examples import (
     CPU_TOKENS,
     Examples,
@@ -20,6 +19,7 @@ from bert_tf.training.examples import (
 )
 from bert_tf.training.step import strategy_results
 from modeling.losses import HeadLoss, SumOfLosses
+from modeling.replicas import sum_over_replicas
 
 _SEQUENCES = ("input_ids", "input_mask", "segment_ids")
 

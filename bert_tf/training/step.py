@@ -18,12 +18,12 @@ from bert_tf.training.batches import (
     BatchSizes,
     stack_parts,
     sum_of_parts,
-    sum_over_replicas,
     take_part,
 )
 from bert_tf.training.optimizer import Optimizer
 from modeling.dropout import stream_key, stream_of_key
 from modeling.losses import HeadLoss, InBatchLoss, SumOfLosses
+from modeling.replicas import sum_over_replicas
 from modeling.xla import jit_compile_scope
 
 # Dynamic loss scaling of "Mixed precision training" (arXiv 1710.03740): the scale is halved on

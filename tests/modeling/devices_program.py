@@ -1,0 +1,245 @@
+"""Trains and evaluates the models with Keras' `fit` on DEVICES logical CPUs:
+`python devices_program.py DEVICES RESULTS [CASE...]`.
+
+A case's losses, metrics and weights go to RESULTS (.npz); `test_devices.py` compares those of one
+device with those of several. One process has one strategy: a second one would share the first
+one's collective operations.
+"""
+
+import dataclasses
+import sys
+from collections.abc import Callable
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from modeling import (
+    BertAdamW,
+    BertConfig,
+    BertForCausalLm,
+    BertForClassification,
+    BertForMultipleChoice,
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+    BertLamb,
+)
+
+CONFIG = BertConfig(
+    vocab_size=40,
+    hidden_size=16,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    intermediate_size=24,
+    max_position_embeddings=12,
+    hidden_dropout_prob=0.0,
+    attention_probs_dropout_prob=0.0,
+    initializer_range=0.3,
+    # XLA compiles GELU, once for each shape and device.
+    hidden_act="relu",
+)
+# On two devices a batch has 14 and 13 rows, on eight 4 4 4 4 4 4 3 0.
+ROWS, LENGTH = 27, 8
+BATCH, EPOCHS = ROWS, 50
+# Other sizes of the batches of an evaluation, whose result must not depend on it.
+SIZES = (7,)
+RNG = np.random.default_rng(5)
+IDS = RNG.integers(1, CONFIG.vocab_size, (ROWS, LENGTH)).astype(np.int32)
+CLASSES = (IDS[:, 0] % 3).astype(np.int32)
+# The first 8 rows are rare classes with large weights: every replica has another sum. The two rows
+# of one replica of eight weigh nothing.
+WEIGHTS = np.where(np.arange(ROWS) < 8, 5.0, RNG.uniform(0.2, 1.5, ROWS)).astype(np.float32)
+WEIGHTS[10:12] = 0.0
+TAGS = np.where(np.arange(LENGTH) <= np.arange(ROWS)[:, None] % LENGTH, IDS % 4, -1)
+TAGS[12:14] = -1
+RECORDS = {
+    "input_ids": IDS,
+    "masked_lm_positions": np.tile(np.arange(4, dtype=np.int32), (ROWS, 1)),
+    "masked_lm_ids": IDS[:, :4],
+    "masked_lm_weights": (np.arange(4) <= np.arange(ROWS)[:, None] % 5).astype(np.float32),
+    "next_sentence_labels": (IDS[:, 0] % 2)[:, None].astype(np.int32),
+}
+MULTI_LABEL = dataclasses.replace(CONFIG, extra={"problem_type": "multi_label_classification"})
+
+
+def records(model_class) -> tuple:
+    """Inputs, labels and weights of `fit_batch` as arrays."""
+    return tf.nest.map_structure(np.asarray, model_class.fit_batch(RECORDS))
+
+
+# Head → (model, inputs, labels, weights, rate of SGD).
+HEADS: dict[str, Callable[[], tuple]] = {
+    "classes": lambda: (BertForClassification(CONFIG, 3, head_dropout=0.0), IDS, CLASSES, WEIGHTS),
+    "score": lambda: (
+        BertForClassification(CONFIG, 1, head_dropout=0.0),
+        IDS,
+        (IDS[:, 0] / 20.0).astype(np.float32),
+        WEIGHTS,
+    ),
+    "labels": lambda: (
+        BertForClassification(MULTI_LABEL, 4, head_dropout=0.0),
+        IDS,
+        (IDS[:, :4] % 2).astype(np.int32),
+        WEIGHTS,
+    ),
+    "tags": lambda: (
+        BertForTokenClassification(CONFIG, 4, head_dropout=0.0),
+        IDS,
+        TAGS,
+        WEIGHTS,
+    ),
+    "answers": lambda: (
+        BertForQuestionAnswering(CONFIG),
+        IDS,
+        (IDS.argmax(axis=1), IDS.argmin(axis=1)),
+        (WEIGHTS, WEIGHTS),
+    ),
+    "choices": lambda: (
+        BertForMultipleChoice(CONFIG, head_dropout=0.0),
+        {"input_ids": np.stack([IDS, np.roll(IDS, 1, 0), np.roll(IDS, 2, 0)], axis=1)},
+        CLASSES,
+        WEIGHTS,
+    ),
+    "pre-training": lambda: (BertForPreTraining(CONFIG), *records(BertForPreTraining)),
+    "left-to-right": lambda: (
+        BertForCausalLm(dataclasses.replace(CONFIG, causal=True)),
+        *records(BertForCausalLm),
+    ),
+}
+OPTIMIZERS: dict[str, Callable] = {
+    "SGD": lambda: keras.optimizers.SGD(0.02),
+    "BertAdamW": lambda: BertAdamW(2e-3, global_clipnorm=0.5),
+    "BertLamb": lambda: BertLamb(1e-2, global_clipnorm=0.5),
+    "AdamW": lambda: keras.optimizers.AdamW(2e-3),
+}
+
+
+class SmallVectors(keras.layers.Layer):
+    """Returns its input and adds a loss of it."""
+
+    def call(self, x):
+        self.add_loss(0.01 * keras.ops.mean(keras.ops.square(x)))
+        return x
+
+
+def with_added_loss() -> tuple:
+    model, *data = HEADS["classes"]()
+    model.added = SmallVectors()
+    pool = model.encoder.pool
+    model.encoder.pool = lambda x: model.added(pool(x))
+    return model, *data
+
+
+def with_frozen_encoder() -> tuple:
+    model, *data = HEADS["tags"]()
+    model.encoder.trainable = False
+    return model, *data
+
+
+def with_dropout() -> tuple:
+    config = dataclasses.replace(CONFIG, hidden_dropout_prob=0.3, attention_probs_dropout_prob=0.3)
+    return BertForClassification(config, 3, head_dropout=0.3), *HEADS["classes"]()[1:]
+
+
+def in_dataset(x, y, weights, batch: int) -> tf.data.Dataset:
+    given = (x, y) if weights is None else (x, y, weights)
+    return tf.data.Dataset.from_tensor_slices(given).batch(batch)
+
+
+def trained(
+    make: Callable[[], tuple],
+    optimizer: str = "SGD",
+    *,
+    batch: int = BATCH,
+    rows: int = ROWS,
+    weights: bool = True,
+    class_weight: dict | None = None,
+    epochs: int = EPOCHS,
+    sizes: tuple[int, ...] = (),
+    **compiled,
+) -> dict:
+    """What a training reports, and its weights before and after."""
+    keras.utils.set_random_seed(1)
+    model, x, y, sample_weight = make()
+    x, y, sample_weight = tf.nest.map_structure(lambda value: value[:rows], (x, y, sample_weight))
+    if not weights:
+        sample_weight = None
+    model.compile(OPTIMIZERS[optimizer](), **compiled)
+    results = {f"start|{v.path}": v.numpy() for v in model.trainable_variables}
+    dataset = in_dataset(x, y, sample_weight, batch)
+    for size in (batch, *sizes):
+        one_size = dataset if size == batch else dataset.unbatch().batch(size)
+        found = model.evaluate(one_size, verbose=0, return_dict=True)
+        results |= {f"evaluate {size}|{name}": value for name, value in found.items()}
+    history = model.fit(
+        dataset if class_weight is None else x,
+        None if class_weight is None else y,
+        batch_size=None if class_weight is None else batch,
+        class_weight=class_weight,
+        shuffle=False,
+        epochs=epochs,
+        verbose=0,
+    ).history
+    results |= {f"fit|{name}": np.array(values) for name, values in history.items()}
+    found = model.evaluate(dataset, verbose=0, return_dict=True)
+    results |= {f"after|{name}": value for name, value in found.items()}
+    outputs = tf.nest.flatten(model.predict(x, batch_size=batch, verbose=0))
+    results |= {f"predict|{index}": value for index, value in enumerate(outputs[-2:])}
+    return results | {f"end|{v.path}": v.numpy() for v in model.trainable_variables}
+
+
+def cases() -> dict[str, Callable[[], dict]]:
+    """Every row of the table: head and optimizer, then what else may differ."""
+    rows = {}
+    for head, make in HEADS.items():
+        for optimizer in OPTIMIZERS:
+            rows[f"{head}, {optimizer}"] = lambda make=make, name=optimizer: trained(
+                make, name, sizes=SIZES if name == "SGD" else ()
+            )
+    classes, answers = HEADS["classes"], HEADS["answers"]
+    ours = {"loss": "auto"}
+    own = {"loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True)}
+    return rows | {
+        "last batch": lambda: trained(classes, batch=16, epochs=25),
+        "no weights": lambda: trained(classes, weights=False, **ours),
+        "fewer rows than devices": lambda: trained(classes, rows=3, batch=3, epochs=50),
+        "class_weight": lambda: trained(
+            classes, weights=False, class_weight={0: 1.0, 1: 7.0, 2: 0.5}
+        ),
+        "loss_weights": lambda: trained(answers, loss_weights=[2.0, 0.1]),
+        "dropout": lambda: trained(with_dropout),
+        "add_loss": lambda: trained(with_added_loss),
+        "steps_per_execution": lambda: trained(
+            classes, "BertAdamW", batch=7, epochs=13, steps_per_execution=4
+        ),
+        "jit_compile": lambda: trained(classes, jit_compile=False),
+        "head only": lambda: trained(with_frozen_encoder, "BertAdamW", sizes=SIZES),
+        "own loss": lambda: trained(classes, **own),
+        "own loss, no weights": lambda: trained(classes, weights=False, **own),
+    }
+
+
+def results_of(names: list[str]) -> dict:
+    """The results of the cases with these names, of all without any."""
+    results = {}
+    for name, run in cases().items():
+        if not names or name in names:
+            results |= {f"{name}|{key}": value for key, value in run().items()}
+    return results
+
+
+def main() -> None:
+    devices, path, *names = sys.argv[1:]
+    count = int(devices)
+    cpus = [tf.config.LogicalDeviceConfiguration()] * count
+    tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], cpus)
+    strategy = tf.distribute.get_strategy()
+    if count > 1:
+        strategy = tf.distribute.MirroredStrategy([f"CPU:{index}" for index in range(count)])
+    with strategy.scope():
+        np.savez(path, **results_of(names))
+
+
+if __name__ == "__main__":
+    main()
