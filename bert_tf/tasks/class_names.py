@@ -1,4 +1,4 @@
-"""Names of the classes of a checkpoint's head, compared with those of the data.
+"""Names of the classes of a checkpoint's head, compared with the names in the data.
 
 Input: the names of the task or of a file, and those that a checkpoint gives to its head. Output:
 the names of the data in the order of the head. Published heads spell names in capitals, have
@@ -15,7 +15,7 @@ _is_nameless = re.compile(r"LABEL_\d+", re.IGNORECASE).fullmatch
 def order_of_head(
     labels: Sequence[str], head_names: Sequence[str], meanings: Mapping[str, str] | None = None
 ) -> list[str] | None:
-    """Returns a name for each class of a head: that of the data, where they have it.
+    """Returns a name for each class of a head: the name in the data, where they have it.
 
     Args:
       labels: names of the data; they need not be all that the head has.
@@ -30,7 +30,7 @@ def order_of_head(
         return list(labels) if len(head_names) in (0, len(labels)) else None
     # A head may distinguish two names by their case only: then these are compared as they are.
     folds = len({name.casefold() for name in head_names}) == len(head_names)
-    for known_by in ({}, meanings or {}):
+    for known_by in ({}, {} if meanings is None else meanings):
         label_of = {}
         for label in labels:
             name = known_by.get(label, label)
@@ -45,7 +45,7 @@ def order_of_head(
 
 def is_nameless(head_names: Sequence[str]) -> bool:
     """Whether the names of a head say nothing about its classes."""
-    return all(map(_is_nameless, head_names))
+    return all(_is_nameless(name) for name in head_names)
 
 
 def order_notes(
@@ -62,7 +62,8 @@ def order_notes(
     pairs = []
     for name, label in zip(head_names, labels, strict=True):
         pairs.append(f"{name} = {label}")
-    reason = ""
     if is_nameless(head_names):
         reason = " (the checkpoint has no names for them: check the order)"
+    else:
+        reason = ""
     return [f"the classes of the checkpoint's head: {', '.join(pairs)}{reason}"]

@@ -20,12 +20,12 @@ import functools
 import json
 import math
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
-from bert_common.errors import UserError
+from bert_common.errors import UserError, listed
 from bert_common.json_files import check_text
 from bert_common.options import Options
 from bert_tf.training.examples import Examples, lengths_for
@@ -74,7 +74,7 @@ class TaskInference(abc.ABC):
     default_length = 512
     layouts: tuple[tuple[str, ...], ...] = (("text",), ("text_a", "text_b"), ("text_a",))
     text_inputs: tuple[str, ...] = ("text",)
-    # A read-only mapping: a subclass must replace it, not add to that of all tasks.
+    # A read-only mapping: a subclass must replace it, not add to the shapes of all tasks.
     text_shapes: Mapping[str, tuple[int | None, ...]] = types.MappingProxyType({})
     token_ids_shape: tuple[int | None, ...] = (None, None)
     special_tokens = False
@@ -88,17 +88,18 @@ class TaskInference(abc.ABC):
 
         Args:
           settings: `InferenceSettings` of `bert_tf/inference/options.py`. If `max_seq_length` is
-            None, it is that of the fine-tuned run, else `default_length` or the number of the
-            model's positions if that is smaller.
+            None, inputs are as long as in the fine-tuned run, else `default_length` or the number
+            of the model's positions if that is smaller.
 
         Raises:
           UserError: the inputs are longer than the model has positions, or too short for any token.
         """
         self.tokenizer = loaded.tokenizer
         self.vocabulary = loaded.tokenizer.vocabulary
-        length = settings.max_seq_length
-        if length is None:
+        if settings.max_seq_length is None:
             length = self._default_length(loaded)
+        else:
+            length = settings.max_seq_length
         if length < SPECIAL_TOKENS:
             raise UserError(
                 f"--max_seq_length={length} must be at least {SPECIAL_TOKENS}: "
@@ -108,9 +109,7 @@ class TaskInference(abc.ABC):
         self.max_seq_length = length
         # Encoders of sentence-transformers may be trained with a prefix, e.g. "query: ". Such
         # vectors are useless without it.
-        self.prompt = ""
-        if loaded.vectors:
-            self.prompt = loaded.vectors.prompt()
+        self.prompt = loaded.vectors.prompt() if loaded.vectors else ""
         self.notes: list[str] = list(loaded.notes)
         self.truncated = 0
         self._batch_size = settings.batch_size
@@ -119,12 +118,13 @@ class TaskInference(abc.ABC):
 
     def _default_length(self, loaded: Checkpoint) -> int:
         """Returns the number of tokens to use if --max_seq_length is not given."""
-        if loaded.task and "max_seq_length" in loaded.task:
+        if "max_seq_length" in loaded.task_settings:
             # Position embeddings after the length of the fine-tuning were not trained for the task.
-            return loaded.task["max_seq_length"]
-        length = self.default_length
+            return loaded.task_settings["max_seq_length"]
         if loaded.vectors and loaded.vectors.max_seq_length:
             length = loaded.vectors.max_seq_length
+        else:
+            length = self.default_length
         return min(length, loaded.config.max_position_embeddings)
 
     def load(self, loaded: Checkpoint, model) -> None:
@@ -248,12 +248,9 @@ class TaskInference(abc.ABC):
         if self.prompt:
             texts = (self.prompt + texts[0], *texts[1:])
         tokens = self.tokenize(*texts)
-        second_ids = None
-        if len(tokens) > 1:
-            second_ids = tokens[1].ids
         return pack(
             tokens[0].ids,
-            second_ids,
+            tokens[1].ids if len(tokens) > 1 else None,
             self.max_seq_length,
             self.vocabulary,
             truncation=self.truncation,
@@ -343,13 +340,11 @@ def texts_of(value: object, layouts: tuple[tuple[str, ...], ...]) -> tuple[str, 
     if isinstance(value, Mapping):
         matches = [layout for layout in layouts if set(layout) == set(value)]
         if not matches:
-            keys = ", ".join(map(repr, value)) or "none"
+            keys = listed(repr(key) for key in value)
             raise UserError(f"the keys are {keys}; expected is {expected}")
         texts = [value[key] for key in matches[0]]
     else:
-        texts = value
-        if isinstance(value, str):
-            texts = [value]
+        texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, tuple | list):
             raise UserError(f"a {type(value).__name__} is no text; expected is {expected}")
         matches = [layout for layout in layouts if len(layout) == len(texts)]
@@ -377,3 +372,8 @@ def to_json(value: float) -> float:
         )
     # Python prints a float32 as a float64 with digits that it does not have.
     return float(f"{value:.7g}")
+
+
+def list_to_json(values: Iterable[float]) -> list[float]:
+    """Returns `to_json` of each value."""
+    return [to_json(value) for value in values]

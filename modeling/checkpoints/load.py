@@ -165,6 +165,11 @@ class Checkpoint:
     vectors: SentenceVectors | None = None
 
     @property
+    def task_settings(self) -> dict:
+        """Content of `task.json`; empty for a model that was not fine-tuned."""
+        return {} if self.task is None else self.task
+
+    @property
     def vocab_file(self) -> str | None:
         return self.tokenizer.vocabulary.path
 

@@ -46,7 +46,8 @@ _FILES = {
 class ChoiceExamples(Examples):
     """E questions with sequences for their choices.
 
-    `row_lengths` and `row_starts` have one number per choice, those of a question side by side.
+    `row_lengths` and `row_starts` have one number per choice, the choices of a question side by
+    side.
 
     In a batch sequences are [B, K, S], K being the maximum number of choices of a question here;
     choices that a question does not have are all padding. If not all questions have the same number
@@ -71,9 +72,10 @@ class ChoiceExamples(Examples):
         return np.maximum.reduceat(self.row_lengths, self.first_rows)
 
     def describe(self) -> str:
-        choices = str(self.max_choices)
         if self.is_ragged:
             choices = f"{self.num_choices.min()} to {self.max_choices}"
+        else:
+            choices = str(self.max_choices)
         return (
             f"{len(self):,} questions with {choices} choices, sequences of "
             f"{self.row_lengths.mean():.1f} tokens, the longest {self.row_lengths.max()}"
@@ -152,10 +154,8 @@ def _encode_split(
     questions: ChoiceQuestions, options: MultipleChoiceOptions, tokenizer: Tokenizer
 ) -> Dataset:
     """Encodes the questions of a file, each with every choice."""
-    truncation = END
     # The end of a context is next to the question: some tasks lose less with the beginning.
-    if options.truncate == "context_start":
-        truncation = START_OF_A
+    truncation = START_OF_A if options.truncate == "context_start" else END
     contexts, choices = questions.pairs()
     features = encode_pairs(
         tokenizer, contexts, choices, options.max_seq_length, truncation=truncation

@@ -12,9 +12,15 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
-from bert_common.errors import UserError
+from bert_common.errors import UserError, listed
 from bert_common.options import Options
-from bert_tf.tasks.inference import TaskInference, check_text, pair_examples, split_pairs, to_json
+from bert_tf.tasks.inference import (
+    TaskInference,
+    check_text,
+    list_to_json,
+    pair_examples,
+    split_pairs,
+)
 from bert_tf.tasks.multiple_choice.data import KIND
 from bert_tf.training.examples import Examples
 from data_gen.labeled.multiple_choice import FEWEST_CHOICES, MOST_CHOICES, pair
@@ -46,7 +52,7 @@ class MultipleChoiceInference(TaskInference):
         super().__init__(loaded, settings)
         # Such models are trained without the prompts of sentence-transformers.
         self.prompt = ""
-        if loaded.task and loaded.task.get("truncate") == "context_start":
+        if loaded.task_settings.get("truncate") == "context_start":
             self.truncation = START_OF_A
         self.load(loaded, BertForMultipleChoice(loaded.config))
 
@@ -59,8 +65,8 @@ class MultipleChoiceInference(TaskInference):
             raise UserError(
                 f"a {type(value).__name__} is no question with choices; expected is {_EXPECTED}"
             )
-        if set(value) not in map(set, self.layouts):
-            keys = ", ".join(map(repr, value)) or "none"
+        if set(value) not in [set(layout) for layout in self.layouts]:
+            keys = listed(repr(key) for key in value)
             raise UserError(
                 f'the keys are {keys}; expected is {_EXPECTED}, with a "question" beside or in '
                 "place of the context if there is one"
@@ -76,8 +82,8 @@ class MultipleChoiceInference(TaskInference):
                     f"choices must be a list of texts, the others texts; expected is {_EXPECTED}"
                 )
             check_text(text)
-        has_question = context.strip() or question.strip()
-        if not has_question or not all(map(str.strip, choices)):
+        is_empty = not context.strip() and not question.strip()
+        if is_empty or not all(choice.strip() for choice in choices):
             raise UserError("there is neither a context nor a question, or a choice is empty")
         # The limits of the readers of files: a request must not ask for thousands of sequences.
         if not FEWEST_CHOICES <= len(choices) <= MOST_CHOICES:
@@ -121,7 +127,7 @@ class MultipleChoiceInference(TaskInference):
                 {
                     "prediction": prediction,
                     "choice": choices[prediction],
-                    "probabilities": list(map(to_json, exponentials / exponentials.sum())),
+                    "probabilities": list_to_json(exponentials / exponentials.sum()),
                 }
             )
         return results

@@ -83,15 +83,13 @@ def check_records(
     config.check_sequence_length(max_seq_length, "--max_seq_length")
     paths = find_records(patterns, flag)
     with concurrent.futures.ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-        # Threads hide the latency of remote files; the order of the results is that of the paths.
+        # Threads hide the latency of remote files; results have the order of the paths.
         facts = list(pool.map(records.inspect_first_record, paths))
         gzips = tuple(pool.map(files.is_gzip, paths))
         counts = tuple(pool.map(_num_records, paths, stated_counts(paths)))
     schema = facts[0].schema
     # A model without masks in its records makes them by --max_predictions_per_seq itself.
-    max_predictions = 0
-    if schema.has_masks:
-        max_predictions = max_predictions_per_seq
+    max_predictions = max_predictions_per_seq if schema.has_masks else 0
     schema = dataclasses.replace(
         schema, max_seq_length=max_seq_length, max_predictions_per_seq=max_predictions
     )
@@ -102,9 +100,7 @@ def check_records(
                 f"--{flag}: {paths[0]} and {path} use different feature names (the original's and "
                 "the Model Garden's): read them in two runs"
             )
-    sampled = (1, 1)
-    if schema.is_packed:
-        sampled = _sample_sequences(paths)
+    sampled = _sample_sequences(paths) if schema.is_packed else (1, 1)
     return PretrainingRecords(RecordFiles(tuple(paths), counts, gzips), schema, flag, sampled)
 
 
@@ -167,9 +163,9 @@ def parser(schema: Schema, config: BertConfig, add_masks: Callable | None = None
     Returns:
       a function of serialized records, string [b], and, for `add_masks`, their passes. It returns
       int32 tensors (weights: float32), each [b, length]. For packed records `input_mask` is 1 for
-      tokens as usual, and "sequence_ids" and "position_ids" int32 [b, S] are those of the tokens'
-      sequences. It raises `tf.errors.InvalidArgumentError` for a record of another length or with
-      out-of-range values, which compiled lookups would not notice.
+      tokens as usual, and "sequence_ids" and "position_ids" int32 [b, S] are the numbers of the
+      tokens' sequences and positions there. It raises `tf.errors.InvalidArgumentError` for a record
+      of another length or with out-of-range values, which compiled lookups would not notice.
     """
     import tensorflow as tf
 
@@ -229,7 +225,7 @@ def masker(schema: Schema, masking: Masking, seed: int, probs: Callable | None =
     Args:
       masking: rule; `max_predictions_per_seq` limits the predictions of a record, also of a packed
         one.
-      probs: steps, int64 [b] → `masked_lm_prob` of each; None for that of `masking`.
+      probs: steps, int64 [b] → `masked_lm_prob` of each; None for the value in `masking`.
 
     Returns:
       (features, serialized records string [b], uses int64 [b]) → features with masks.
@@ -239,8 +235,9 @@ def masker(schema: Schema, masking: Masking, seed: int, probs: Callable | None =
     names = [name for name in schema.features if name != "next_sentence_weights"]
 
     def mask_batch(keys, uses, *values):
-        rule = masking
-        if probs is not None:
+        if probs is None:
+            rule = masking
+        else:
             rule = dataclasses.replace(masking, masked_lm_prob=probs(uses >> STEP_SHIFT))
         return mask_records(dict(zip(names, values, strict=True)), rule, seed, uses, keys)
 
@@ -254,9 +251,10 @@ def masker(schema: Schema, masking: Masking, seed: int, probs: Callable | None =
         masked = tf.numpy_function(mask_batch, inputs, types, stateful=False)
         features = dict(features)
         for name, value in zip(("input_ids", *MASK_FEATURES), masked, strict=True):
-            width = masking.max_predictions_per_seq
             if name == "input_ids":
                 width = schema.max_seq_length
+            else:
+                width = masking.max_predictions_per_seq
             # TensorFlow does not know the shapes of NumPy's results.
             value.set_shape([serialized.shape[0], width])
             features[name] = value
@@ -287,17 +285,16 @@ def mask_records(
     num_rows, width = sequence_numbers.shape
     max_predictions = masking.max_predictions_per_seq
     is_packed = "next_sentence_positions" in features
-    max_sequences = 1
-    if is_packed:
-        max_sequences = features["next_sentence_positions"].shape[1]
+    max_sequences = features["next_sentence_positions"].shape[1] if is_packed else 1
     # List every sequence with its row, its number there, its first position and its length.
     is_member = sequence_numbers[:, :, None] == np.arange(1, max_sequences + 1)  # [b, S, K]
     lengths = is_member.sum(1)  # [b, K]
     row, number = np.nonzero(lengths)
     length = lengths[row, number]
-    start = np.zeros_like(row)
     if is_packed:
         start = features["next_sentence_positions"][row, number]
+    else:
+        start = np.zeros_like(row)
     columns = np.minimum(start[:, None] + np.arange(width), width - 1)
     is_token = np.arange(width) < length[:, None]
     ids = np.where(is_token, features["input_ids"][row[:, None], columns], 0)

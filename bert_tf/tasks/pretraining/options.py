@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from bert_common.errors import UserError
-from bert_common.options import FILES, LARGEST_INT, check_there, option
+from bert_common.options import FILES, LARGEST_INT, as_flag, check_there, option
 from bert_tf.runs.options import DistillationOptions, TrainingOptions
 from data_gen.options import MaskingOptions
 from modeling.config import BertConfig
@@ -47,7 +47,7 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
     max_seq_length: int = option(
         128, "Number of tokens of an example; must be that of the records.", minimum=1, common=True
     )
-    # A share that falls is that of Yang et al., 2023 (arXiv 2305.15096).
+    # Yang et al., 2023 (arXiv 2305.15096), let the share fall.
     masked_lm_prob: tuple[float, ...] = option(
         (0.15,),
         "Share of the tokens to predict; like the other options of masking, for records without "
@@ -71,7 +71,7 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
         "9.0. auto is off: it was not tried on a GPU yet, see docs/devices.md.",
         choices=("auto", "on", "off"),
     )
-    # Names and defaults of the next flags are those of the original script, but for --eval_steps.
+    # The original script has the next flags with the same defaults, except for --eval_steps.
     do_eval: bool = option(False, "Evaluate at the end.", common=True, affects_result=False)
     eval_batch_size: int = option(
         8,
@@ -153,7 +153,7 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
         batch_size = 0
         if match:
             length = int(match[1])
-            batch_size = int(match[2] or self.train_batch_size)
+            batch_size = self.train_batch_size if match[2] is None else int(match[2])
         if not (0 < length <= LARGEST_INT and 0 < batch_size <= LARGEST_INT):
             raise UserError(
                 f"--phases={text}: LENGTH:SHARE:RECORDS is expected, e.g. 128:0.9:records128/*, or "
@@ -177,9 +177,9 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
     def apply_to(self, config: BertConfig) -> BertConfig:
         """Returns the configuration with the dropout rates and the initializer of the flags."""
         config = super().apply_to(config)
-        if self.initializer_range is not None:
-            config = dataclasses.replace(config, initializer_range=self.initializer_range)
-        return config
+        if self.initializer_range is None:
+            return config
+        return dataclasses.replace(config, initializer_range=self.initializer_range)
 
     def paths(self) -> tuple[str, ...]:
         """Returns the paths of all runs' options, and the records of the phases."""
@@ -202,8 +202,8 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
         shares = self.masked_lm_prob
         if not 1 <= len(shares) <= 2 or shares[0] < shares[-1]:
             raise UserError(
-                f"--masked_lm_prob={','.join(map(str, shares))}: one share is expected, or the "
-                "first and the last of a falling one, e.g. 0.30,0.15"
+                f"--masked_lm_prob={as_flag(shares)}: one share is expected, or the first and the "
+                "last of a falling one, e.g. 0.30,0.15"
             )
         if self.fused_attention == "on" and self.jit_compile == "false":
             raise UserError(

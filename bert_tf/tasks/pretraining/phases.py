@@ -4,7 +4,7 @@ A run has one phase, or trains on sequences of several lengths one after the oth
 learning-rate schedule. The files of all phases are dealt into the same number of groups
 (`bert_tf/training/inputs.py`). This number belongs to the run: with another one the rest of an
 epoch would repeat records and leave out others. The number of processes may change as long as it
-divides that of the groups.
+divides the number of groups.
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ class PretrainingPhase(Phase):
     """Steps that train on the same records.
 
     Attributes:
-      options: those of the run, with the lengths, batch size and records of the phase.
+      options: the run's, with the lengths, batch size and records of the phase.
       train_records, eval_records: checked records; the same object if nothing is held out.
       first_record: position in the stream of examples at which the phase begins.
       groups: number of groups into which the files of `train_records` are dealt; the same in all
@@ -102,16 +102,13 @@ class PretrainingPhase(Phase):
 
     def _masker(self, schema: Schema, vocabulary: Vocabulary) -> Callable:
         options = self.options
-        is_continuation = None
-        if options.do_whole_word_mask:
-            is_continuation = vocabulary.is_continuation
         masking = Masking(
             options.max_predictions_per_seq,
             options.masked_lm_prob[0],
             MaskingRatios.parse(options.masking),
             vocabulary.size,
             vocabulary.mask_id,
-            is_continuation,
+            vocabulary.is_continuation if options.do_whole_word_mask else None,
         )
         return data.masker(schema, masking, options.seed, options.masked_lm_probs)
 
@@ -131,7 +128,6 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Pretrai
             phase_options.max_seq_length,
             phase_options.max_predictions_per_seq,
         )
-        eval_records = train_records
         if phase_options.eval_file:
             eval_records = data.check_records(
                 phase_options.eval_file,
@@ -140,6 +136,8 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Pretrai
                 phase_options.max_seq_length,
                 phase_options.max_predictions_per_seq,
             )
+        else:
+            eval_records = train_records
         phase = PretrainingPhase(
             first_step=first_step,
             last_step=last_step,
@@ -190,7 +188,7 @@ def _placed(phases: Sequence[PretrainingPhase], groups: int) -> list[Pretraining
 def _complete_options(options: PretrainingOptions) -> PretrainingOptions:
     """Returns the options of one of several phases with its predictions and evaluation files.
 
-    --max_predictions_per_seq is that of the records; --eval_file is reduced to the files with
+    --max_predictions_per_seq is taken from the records; --eval_file is reduced to the files with
     records of the phase's length.
     """
     length = options.max_seq_length
@@ -202,8 +200,9 @@ def _complete_options(options: PretrainingOptions) -> PretrainingOptions:
             f"--phases: the first record of {first_path} was made with "
             f"max_seq_length={schema.max_seq_length}, not {length}"
         )
-    max_predictions = schema.max_predictions_per_seq
-    if not max_predictions:
+    if schema.has_masks:
+        max_predictions = schema.max_predictions_per_seq
+    else:
         # Records without masks do not limit the predictions: rounding adds one at most.
         max_predictions = math.ceil(length * options.masked_lm_prob[0]) + 1
     options = options.replace(max_predictions_per_seq=max_predictions)
@@ -237,9 +236,7 @@ def _check_phase(phase: PretrainingPhase, config: BertConfig) -> None:
         if option.name in _MASKING_OPTIONS and getattr(options, option.name) != option.default:
             changed.append(option.name)
     # Evaluation may read records with masks, even if training makes masks by other rules.
-    masked_records = phase.eval_records
-    if options.do_train:
-        masked_records = phase.train_records
+    masked_records = phase.train_records if options.do_train else phase.eval_records
     if changed and masked_records.schema.has_masks:
         raise UserError(
             f"--{changed[0]}: the records of --{masked_records.flag} are masked already: leave it "
@@ -258,7 +255,7 @@ def _check_phase(phase: PretrainingPhase, config: BertConfig) -> None:
 
 
 def _choose_groups(options: PretrainingOptions, phases: Sequence[PretrainingPhase]) -> int:
-    """Returns the number of groups: that of a begun run, else that of the flag, else by rule."""
+    """Returns the number of groups: as a run was begun, else by the flag, else by rule."""
     if not options.do_train:
         return 1
     stored_groups = None
@@ -272,9 +269,7 @@ def _choose_groups(options: PretrainingOptions, phases: Sequence[PretrainingPhas
                 "and leaves out others: leave the flag out"
             )
     cluster = cluster_of(options.strategy_kind, options.tpu_name)
-    processes = 1
-    if cluster:
-        processes = len(cluster.names)
+    processes = len(cluster.names) if cluster else 1
     source = f"--input_groups={options.input_groups}"
     groups = options.input_groups
     if groups is None and stored_groups is not None:

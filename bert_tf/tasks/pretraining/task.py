@@ -75,7 +75,9 @@ def pretraining_loss(
     heads = [NEXT_SENTENCE] if "next_sentence" in losses else []
     if isinstance(model, BertForCausalLm):
         return CausalLmLoss([NEXT_TOKEN, *heads])
-    return SumOfLosses([masked_lm or masked_lm_loss(mask_id), *heads])
+    if masked_lm is None:
+        masked_lm = masked_lm_loss(mask_id)
+    return SumOfLosses([masked_lm, *heads])
 
 
 def pretraining_forward(model: BertForPreTraining, features: dict, dropout: object) -> dict:
@@ -92,12 +94,9 @@ class PretrainingTask(Task):
     reads_while_training = True
 
     def __init__(self, options: PretrainingOptions):
-        initial = None
-        if options.init_checkpoint:
-            initial = read_checkpoint(options.init_checkpoint)
-        saved = None
-        if latest_checkpoint(options.output_dir) is not None:
-            saved = read_checkpoint(latest_checkpoint(options.output_dir))
+        initial = read_checkpoint(options.init_checkpoint) if options.init_checkpoint else None
+        latest = latest_checkpoint(options.output_dir)
+        saved = None if latest is None else read_checkpoint(latest)
         self.config = options.apply_to(_find_config(options, saved, initial))
         self.notes = []
         if self.config.causal:
@@ -113,10 +112,8 @@ class PretrainingTask(Task):
             self.optional_heads = ("next_sentence",)
         if not options.do_train:
             self._choose_weights_to_evaluate(saved, initial)
-        weights = self.start_weights
         # A resumed run goes on with its own weights, whose vocabulary decides.
-        if saved and options.do_train:
-            weights = saved
+        weights = saved if saved and options.do_train else self.start_weights
         self._find_vocabulary(phases, weights)
         self._teachers = None
         if options.teacher_checkpoint and options.do_train:
@@ -173,9 +170,7 @@ class PretrainingTask(Task):
         # Packed rows hold several examples, so the work of a row is divided among them.
         length = phase.options.max_seq_length
         # Positions of a row whose logits are computed.
-        predictions = phase.options.max_predictions_per_seq
-        if self.config.causal:
-            predictions = length
+        predictions = length if self.config.causal else phase.options.max_predictions_per_seq
         flops = row_flops(self.options, self.config, length, predictions)
         if self._teachers is not None:
             flops += self._teachers.row_flops(length, predictions)
@@ -187,7 +182,7 @@ class PretrainingTask(Task):
 
     def with_options(self, options: PretrainingOptions) -> "PretrainingTask":
         other = super().with_options(options)
-        # The length is that of the records, whatever the model's number of positions.
+        # The records decide the length, whatever the model's number of positions.
         other.options = options.replace(input_groups=self.options.input_groups)
         other._phases = resize(self._phases, options)
         other._evaluation_passes = {}
@@ -204,8 +199,9 @@ class PretrainingTask(Task):
         return pretraining_forward(model, features, dropout)
 
     def loss(self, model: BertForPreTraining) -> SumOfLosses:
-        masked_lm = None
-        if self._teachers is not None:
+        if self._teachers is None:
+            masked_lm = None
+        else:
             masked_lm = self._teachers.distilled(
                 masked_lm_loss(self.mask_id),
                 self.options,
@@ -303,8 +299,9 @@ class PretrainingTask(Task):
             rows = " of packed rows"
         capability = devices.compute_capability
         if capability is None or capability < needed:
-            current = f"{devices.kind}s"
-            if capability is not None:
+            if capability is None:
+                current = f"{devices.kind}s"
+            else:
                 current = f"compute capability {capability[0]}.{capability[1]}"
             major, minor = needed
             raise UserError(
@@ -338,11 +335,8 @@ class PretrainingTask(Task):
 
     def _make_evaluation_pass(self, trainer: Run, number: int) -> EvaluationPass:
         strategy = trainer.devices.strategy
-        num_examples = self._phases[number].eval_records.files.num_examples
         # The last batch is filled up with padding examples.
-        batches = -(-num_examples // self.options.eval_batch_size)
-        if self.options.evaluation_batches is not None:
-            batches = min(batches, self.options.evaluation_batches)
+        batches = -(-self._num_evaluated_records(number) // self.options.eval_batch_size)
 
         def make_dataset() -> tf.distribute.DistributedDataset:
             return strategy.distribute_datasets_from_function(
@@ -360,13 +354,18 @@ class PretrainingTask(Task):
             trainer.check_stop,
         )
 
+    def _num_evaluated_records(self, number: int) -> int:
+        """Returns the number of records that an evaluation of a phase reads."""
+        num_records = self._phases[number].eval_records.files.num_examples
+        if self.options.evaluation_batches is None:
+            return num_records
+        return min(num_records, self.options.evaluation_batches * self.options.eval_batch_size)
+
     def write_evaluation(self, trainer: Run, evaluation: Evaluation) -> None:
         options = self.options
         number = self._evaluated_phase(trainer)
         eval_records = self._phases[number].eval_records
-        num_records = eval_records.files.num_examples
-        if options.evaluation_batches is not None:
-            num_records = min(num_records, options.evaluation_batches * options.eval_batch_size)
+        num_records = self._num_evaluated_records(number)
         num_examples = round(num_records * eval_records.sequences_per_record)
         results = evaluation
         # Baselines are read from the records, without a model, at the end only.
@@ -427,9 +426,7 @@ class PretrainingTask(Task):
         num_files = len(records.files.paths)
         steps = max(phase.last_step - max(step, phase.first_step), 0)
         rows_per_step = phase.batch_size / records.sequences_per_record
-        packed = ""
-        if records.schema.is_packed:
-            packed = f" in {rows_per_step:.1f} rows"
+        packed = f" in {rows_per_step:.1f} rows" if records.schema.is_packed else ""
         tokens = round(steps * rows_per_step * phase.options.max_seq_length)
         epochs = steps * phase.batch_size / records.num_sequences
         return [
@@ -481,8 +478,8 @@ def measure_baselines(
     """Returns the masked-LM accuracies of three rules that need no model.
 
     A tenth of the tokens to predict are left as they are (section A.1 of the paper), and copying
-    the visible token predicts them. An accuracy therefore says little without that of copying
-    beside it, and without that at [MASK] alone.
+    the visible token predicts them. An accuracy therefore says little without the accuracy of
+    copying beside it, and without the accuracy at [MASK] alone.
 
     Args:
       batches: records or batches of them: int "input_ids" [..., S], "masked_lm_positions" and
@@ -506,9 +503,7 @@ def measure_baselines(
         visible = np.take_along_axis(
             features["input_ids"], features["masked_lm_positions"], axis=-1
         )[is_counted]
-        is_mask = np.zeros(visible.shape, bool)
-        if mask_id is not None:
-            is_mask = visible == mask_id
+        is_mask = np.zeros(visible.shape, bool) if mask_id is None else visible == mask_id
         elsewhere.update(labels[~is_mask].tolist())
         at_mask.update(labels[is_mask].tolist())
         num_copied += int((visible == labels).sum())

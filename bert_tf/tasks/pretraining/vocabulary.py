@@ -70,9 +70,7 @@ def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
         groups.setdefault(stats_file, []).append(path)
     notes = []
     for stats_file, group in groups.items():
-        stats = {}
-        if stats_file:
-            stats = json_files.read_object(stats_file)
+        stats = json_files.read_object(stats_file) if stats_file else {}
         note = RecordNote(
             flag,
             tuple(group),
@@ -102,8 +100,8 @@ def find_vocabulary(
 ) -> RecordVocabulary:
     """Finds the vocabulary of a run.
 
-    It is that of --vocab_file, else the one beside the weights or the configuration, else the one
-    in the records' note.
+    It is --vocab_file, else the one beside the weights or the configuration, else the one in the
+    records' note.
 
     Args:
       weights: those that training resumes or starts from, or that are evaluated; None for random
@@ -116,7 +114,7 @@ def find_vocabulary(
     record_notes = []
     for flag, paths in record_files.items():
         record_notes += read_notes(flag, paths)
-    # Notes without a fingerprint are those of other programs: they can't be compared.
+    # Notes without a fingerprint come from other programs: they can't be compared.
     known_notes = [note for note in record_notes if note.fingerprint]
     if options.vocab_file:
         vocabulary = Vocabulary.from_file(files.check_readable(options.vocab_file, "vocab_file"))
@@ -290,7 +288,7 @@ def _compare(
             f"--{first.flag}: {first.paths[0]}",
             "make the records again with that one",
         )
-    # A vocabulary beside the weights is not that of the records, or it would have been found.
+    # A vocabulary beside the weights does not belong to the records, or it would have been found.
     # Fingerprints show another vocabulary even after its file is gone.
     fingerprint = None
     vocab_file = "that of the weights"

@@ -61,8 +61,7 @@ def read_questions(
 ) -> SquadSplit | None:
     """Reads the questions to answer, if there are any.
 
-    They are the single one of --question, the held-out part of the training file, or those of
-    --predict_file.
+    They are --question alone, the held-out part of the training file, or all in --predict_file.
     """
     if options.is_interactive:
         return make_split(_single_question(options), settings, tokenizer)
@@ -70,7 +69,7 @@ def read_questions(
     evaluates = options.do_predict or options.eval_steps != 0
     if not evaluates or not (options.predict_file or held_out):
         return None
-    data = held_out or read_squad(options.predict_file, "predict_file")
+    data = held_out if held_out else read_squad(options.predict_file, "predict_file")
     if data.has_impossible and not settings.version_2_with_negative:
         raise UserError(
             f"{data.path}: questions are marked is_impossible: this is SQuAD 2.0, give "
@@ -82,8 +81,9 @@ def read_questions(
 def _single_question(options: SquadOptions) -> SquadData:
     """Returns --question with its context as a file of one question."""
     # A question and its context have no answer to compare with, and no id.
-    context = options.context
-    if options.context_file is not None:
+    if options.context_file is None:
+        context = options.context
+    else:
         context = files.read_text(files.check_readable(options.context_file, "context_file"))
     question = Question("question", options.question, 0, (), False)
     return SquadData("--question", [context], [question], has_answers=False, has_impossible=False)
@@ -121,9 +121,10 @@ def make_split(
     # Version 2.0 may have a file of unanswerable questions only; in version 1.1 a file without any
     # answer can't be scored.
     is_labeled = data.has_answers and (settings.version_2_with_negative or has_any_answer)
-    classes = {}
     if is_labeled and settings.version_2_with_negative:
         classes = {"answer": num_answered, "no answer": len(data.questions) - num_answered}
+    else:
+        classes = {}
     return SquadSplit(
         data,
         contexts,
@@ -141,7 +142,7 @@ def _notes(data: SquadData, windows: Windows, settings: SquadConfig, seconds: fl
         f"{data.path}: {len(data.questions):,} questions about {len(data.contexts):,} contexts, "
         f"{len(windows):,} windows of {len(windows.input_ids):,} tokens, made in {seconds:.1f} s"
     ]
-    num_unspaced = sum(map(has_unspaced_answer, data.questions))
+    num_unspaced = sum(has_unspaced_answer(question) for question in data.questions)
     if num_unspaced:
         notes.append(
             f"{data.path}: {num_unspaced:,} of {len(data.questions):,} questions have answers in a "
@@ -193,7 +194,7 @@ def open_ensemble(
       the checkpoints of the runs and the settings that they share.
 
     Raises:
-      UserError: vocabulary or lengths of a run differ from those of the first.
+      UserError: vocabulary or lengths of a run differ from the first.
     """
     members = []
     all_settings = []

@@ -75,9 +75,10 @@ class QuestionAnsweringInference(TaskInference):
     def predict(self, inputs: list[tuple[str, str]]) -> list[dict]:
         data, contexts, windows = self._windows(inputs)
         self.truncated += windows.num_truncated_questions + windows.num_cut_contexts
-        logits = dict.fromkeys(self.token_outputs, np.zeros(0, np.float32))
         if len(windows):
             logits = self.run(window_examples(windows))
+        else:
+            logits = dict.fromkeys(self.token_outputs, np.zeros(0, np.float32))
         all_answers = find_answers(
             data, contexts, windows, logits["start_logits"], logits["end_logits"], self.settings
         )
@@ -158,12 +159,9 @@ class QuestionAnsweringInference(TaskInference):
 
 def _to_json(candidate: Candidate, text_key: str) -> dict:
     """Returns a candidate for JSON, its text under `text_key`."""
-    text = candidate.text
-    # The text of "no answer" is none of the context.
-    if candidate.start is None:
-        text = ""
     return {
-        text_key: text,
+        # The text of "no answer" is none of the context.
+        text_key: "" if candidate.start is None else candidate.text,
         "start": candidate.start,
         "end": candidate.end,
         "probability": to_json(candidate.probability),
@@ -176,8 +174,8 @@ class GraphWindows(NamedTuple):
     Attributes:
       features: int32 "input_ids", "input_mask", "segment_ids", each [W, S].
       owners: int64 [W], the question of each window, ascending.
-      context_tokens: int64 [W, S], number of the token among those of all contexts, -1 outside of
-        the context.
+      context_tokens: int64 [W, S], number of the token among the tokens of all contexts, -1
+        outside of the context.
       is_best: bool [W, S], whether no other window shows more context around the token:
         `_check_is_max_context`.
     """

@@ -21,7 +21,7 @@ from modeling.config import BertConfig
 
 KIND = "question_answering"
 THRESHOLD = "null_score_diff_threshold"
-# Origins of a threshold; that of a tuned one ends with the name of the file.
+# Origins of a threshold; the last one is followed by the name of the file.
 DEFAULT = "the default"
 GIVEN = "given"
 MEAN = "the mean of the runs' thresholds"
@@ -55,9 +55,10 @@ class SquadConfig(WindowOptions, AnswerOptions):
           fixed: names of settings to leave unchanged.
         """
         # Models of others may have fewer positions than the original's 384.
-        length = self.max_seq_length
-        if "max_seq_length" not in fixed:
-            length = min(length, positions)
+        if "max_seq_length" in fixed:
+            length = self.max_seq_length
+        else:
+            length = min(self.max_seq_length, positions)
         query_length = self.max_query_length
         stride = self.doc_stride
         # A window has [CLS], the question, [SEP], a part of the context and [SEP].
@@ -112,9 +113,9 @@ def merge_settings(options: Mapping[str, object], task: Mapping[str, object] | N
         types = {name: type(defaults[name]) for name in stored}
         json_files.check_object(stored, types, "task.json")
     settings = SquadConfig(**{**stored, **options})
-    if THRESHOLD in options:
-        settings = settings.with_threshold(settings.null_score_diff_threshold, GIVEN)
-    return settings
+    if THRESHOLD not in options:
+        return settings
+    return settings.with_threshold(settings.null_score_diff_threshold, GIVEN)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -169,10 +170,10 @@ class SquadOptions(SquadConfig, DistillationOptions, FineTuningOptions):
 
     def required(self) -> list[str]:
         names = super().required()
+        if not (self.ensemble and self.is_interactive):
+            return names
         # A question to an ensemble writes no file.
-        if self.ensemble and self.is_interactive:
-            names = [name for name in names if name != "output_dir"]
-        return names
+        return [name for name in names if name != "output_dir"]
 
     @property
     def is_interactive(self) -> bool:

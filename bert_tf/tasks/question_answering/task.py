@@ -2,7 +2,7 @@
 
 Input: windows (`bert_tf/tasks/question_answering/data.py`). Output: a run directory, by way of
 `bert_tf/runs/run.py`, with scores and answers in the order of the questions, all in ASCII. The
-first three files are those of the original:
+original writes the first three files:
 
     predictions.json        id → text
     nbest_predictions.json  id → [{"text", "probability", "start_logit", "end_logit"}, ...]
@@ -103,7 +103,7 @@ class SquadPredictions:
         """Returns the evaluation of weights after `step` updates."""
         return Evaluation(
             step,
-            self.metrics or {},
+            {} if self.metrics is None else self.metrics,
             details=self,
             description=self.settings.to_task(),
             warning=constant_predictions_warning([self._constant_predictions()]),
@@ -177,22 +177,25 @@ class SquadTask(InMemoryTask):
             # The original computes the number of steps from questions, not from windows.
             self.num_train_examples = len(self.data.train)
         # Needed also if nothing is scored; no weights are chosen then.
-        self.main_metric = self.main_metric or self.data.metrics[0]
+        if not self.main_metric:
+            self.main_metric = self.data.metrics[0]
 
     def _read(self, options: SquadOptions, checkpoint: Checkpoint) -> Datasets:
         """Settles the settings, and reads questions and contexts."""
         notes = self._settle_settings(options, checkpoint)
-        parts: dict[str, SquadData] = {}
         if options.do_train or options.dev_fraction:
             parts = options.divided(read_squad(options.train_file, "train_file"))
+        else:
+            parts = {}
         train = None
         if options.do_train:
             train = self._make_training_split(options, checkpoint, parts["train"])
             notes += train.notes
+        if self.prediction_split is None:
+            self.prediction_split = read_questions(
+                options, self.settings, checkpoint.tokenizer, parts.get("dev")
+            )
         split = self.prediction_split
-        if split is None:
-            split = read_questions(options, self.settings, checkpoint.tokenizer, parts.get("dev"))
-        self.prediction_split = split
         dev = {}
         if split is not None:
             notes += split.notes
@@ -203,9 +206,10 @@ class SquadTask(InMemoryTask):
                     f"{split.source.path} does not contain the right answers: no evaluation while "
                     "training, the last weights are kept"
                 )
-        metrics = ("f1", "exact")
         if self.settings.version_2_with_negative:
             metrics = ("best_f1", "best_exact", "f1", "exact")
+        else:
+            metrics = ("f1", "exact")
         # The answer to a single question comes without notes.
         return Datasets(
             train,
@@ -290,8 +294,8 @@ class SquadTask(InMemoryTask):
     def predict(self, trainer: Run) -> None:
         """Writes the answers and, if the right ones are known, their scores.
 
-        The answers to --question are only printed. No scores are returned, as those of the
-        evaluation are the same.
+        The answers to --question are only printed. No scores are returned, as the evaluation has
+        the same.
         """
         options = self.options
         if options.is_interactive:
@@ -329,17 +333,16 @@ class SquadTask(InMemoryTask):
     def _describe_answers(self, predictions: SquadPredictions) -> str:
         """Returns the best answers to a single question: rank, probability, text, characters."""
         result = predictions.results[0]
-        count = _DEFAULT_NUM_ANSWERS
         if "n_best_size" in self.options.given:
             count = self.options.n_best_size
+        else:
+            count = _DEFAULT_NUM_ANSWERS
         lines = []
         for rank, candidate in enumerate(result.nbest[:count], 1):
             lines.append(f"{rank:>3}  {candidate.probability:.4f}  {_describe(candidate)}")
         if result.null_odds is not None:
             answer = predictions.answers[result.id]
-            text = answer.text
-            if answer.start is None:
-                text = "(no answer)"
+            text = "(no answer)" if answer.start is None else answer.text
             lines.append(
                 f"answer: {text}; null odds {result.null_odds:.4f}, "
                 f"{predictions.settings.describe_threshold()}"

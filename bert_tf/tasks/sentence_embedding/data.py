@@ -140,9 +140,7 @@ def read_data(options: SentenceEmbeddingOptions, checkpoint: Checkpoint) -> Data
     # The first set chooses the best weights: its metrics have no prefix.
     metrics: list[str] = []
     for name, metric_names in options.metric_names().items():
-        prefix = ""
-        if metrics:
-            prefix = f"{name}_"
+        prefix = f"{name}_" if metrics else ""
         metrics += [f"{prefix}{metric}" for metric in metric_names]
     vectors = supported_vectors(checkpoint.vectors, options.pooling)
     if vectors.dense:
@@ -204,14 +202,12 @@ def _read_pairs(
 ) -> SentencePairs:
     """Reads a file in the layout of its task."""
     # Development files may be of another kind than the training file.
-    task = options.evaluated_task
-    if split == "train":
-        task = options.task_name
+    task = options.task_name if split == "train" else options.evaluated_task
     if path:
         files.check_readable(path, flag)
     if task == STS_B:
-        # STS-B's official files differ in their columns: other files have those of the development
-        # set.
+        # STS-B's official files differ in their columns: other files have the columns of the
+        # development set.
         if flag == "eval_files":
             split = "dev"
         return sentence_pairs.read_sts_b(
@@ -238,10 +234,8 @@ def _read_columns(
     }
     text_a = (options.text_a_column or "sentence1", "text_a_column")
     if task == TEXT:
-        column = None
         # The file has one text per line unless a column is given.
-        if options.text_a_column:
-            column = text_a
+        column = text_a if options.text_a_column else None
         return sentence_pairs.read_texts(path, flag, column, **reading)
     columns = [text_a, (options.text_b_column, "text_b_column")]
     label = (options.label_column or LABEL_COLUMNS.get(task), "label_column")
@@ -403,5 +397,5 @@ def retrieval_set(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[
     positives = np.searchsorted(documents, rows[1]).tolist()
     for anchor, document in zip(rows[0].tolist(), positives, strict=True):
         relevant[anchor][document] = 1.0
-    # The order of the queries is that of the pairs.
+    # Queries are in the order of the pairs.
     return np.array(list(relevant), np.int64), documents, list(relevant.values())

@@ -6,7 +6,7 @@ Input: a run directory of `run_sentence_embedding.py`. Output: a vector for each
 import numpy as np
 
 from bert_common.options import Options
-from bert_tf.tasks.inference import TaskInference, to_json
+from bert_tf.tasks.inference import TaskInference, list_to_json
 from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
 from modeling.checkpoints.load import Checkpoint, dense_layers
 from modeling.checkpoints.sentence_vectors import supported_vectors
@@ -14,7 +14,7 @@ from modeling.sentence_embedding import BertForSentenceEmbedding
 
 
 class SentenceEmbeddingInference(TaskInference):
-    """Vectors: {"vector": [D numbers]} for a text; pooling and length are those of `task.json`."""
+    """Vectors: {"vector": [D numbers]} for a text; `task.json` has pooling and length."""
 
     kinds = (SENTENCE_EMBEDDING,)
     default_length = 128
@@ -41,4 +41,4 @@ class SentenceEmbeddingInference(TaskInference):
         return self.run(self.examples(inputs))["vector"]
 
     def predict(self, inputs: list[tuple[str, ...]]) -> list[dict]:
-        return [{"vector": list(map(to_json, vector))} for vector in self.embed(inputs)]
+        return [{"vector": list_to_json(vector)} for vector in self.embed(inputs)]

@@ -119,7 +119,7 @@ class SentenceEmbeddingOptions(DataFileOptions, DevelopmentSetOptions, FineTunin
         above=0,
         only_with=_IS_SCORED,
     )
-    # The default is that of sentence-transformers; a temperature of 0.05.
+    # The default of sentence-transformers, a temperature of 0.05.
     similarity_scale: float = option(
         20.0,
         "Factor of the cosines in the loss of pairs: 1 / temperature.",
@@ -139,7 +139,7 @@ class SentenceEmbeddingOptions(DataFileOptions, DevelopmentSetOptions, FineTunin
     @property
     def evaluated_task(self) -> str:
         """Content of the development files."""
-        return self.dev_task_name or self.task_name
+        return self.task_name if self.dev_task_name is None else self.dev_task_name
 
     @property
     def retrieval_files(self) -> dict[str, str]:
@@ -157,9 +157,8 @@ class SentenceEmbeddingOptions(DataFileOptions, DevelopmentSetOptions, FineTunin
         is_glue = bool(self.data_dir) and self.evaluated_task == STS_B
         if self.dev_file or self.dev_fraction or is_glue:
             # Scores are compared with cosines, pairs that belong together are searched.
-            names["dev"] = SCORE_METRICS
-            if self.evaluated_task in SEARCHED:
-                names["dev"] = ranking_metrics
+            is_searched = self.evaluated_task in SEARCHED
+            names["dev"] = ranking_metrics if is_searched else SCORE_METRICS
         if self.retrieval_files:
             names["retrieval"] = ranking_metrics
         return names
@@ -183,11 +182,12 @@ class SentenceEmbeddingOptions(DataFileOptions, DevelopmentSetOptions, FineTunin
                 f"e.g. {STS_B}, for the content of the other files"
             )
         if self.do_train and not self.train_file:
-            sources = "--train_file"
-            if self.task_name == STS_B:
-                sources = "--train_file or --data_dir"
-            if self.task_name != STS_B or not self.data_dir:
-                raise UserError(f"--do_train with --task_name={self.task_name} needs {sources}")
+            if self.task_name != STS_B:
+                raise UserError(f"--do_train with --task_name={self.task_name} needs --train_file")
+            if not self.data_dir:
+                raise UserError(
+                    f"--do_train with --task_name={STS_B} needs --train_file or --data_dir"
+                )
         if self.do_eval and not self.metric_names():
             raise UserError(
                 "--do_eval needs --dev_file, --dev_fraction, or --queries_file, --documents_file "

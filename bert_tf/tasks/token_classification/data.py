@@ -30,7 +30,7 @@ from modeling.config import label_names
 KIND = "token_classification"
 # Kind of a tagger on fixed activations.
 FEATURES_KIND = "token_classification_from_features"
-# Names in --data_dir: those of CoNLL-2003 first. The first file that exists is read.
+# Names in --data_dir, CoNLL-2003's first. The first file that exists is read.
 _FILES = {
     "train": ("eng.train", "train.txt", "train.conll", "train.jsonl"),
     "dev": (
@@ -151,11 +151,11 @@ def checkpoint_labels(checkpoint: Checkpoint) -> list[str]:
     """Returns the names of the labels of the checkpoint's head; empty without head or names."""
     if checkpoint.source is None:
         return []
-    kind = (checkpoint.task or {}).get("kind")
+    kind = checkpoint.task_settings.get("kind")
     has_head = KIND in checkpoint.heads
     # A feature-based tagger is no head of the checkpoint, but has labels.
     if kind == FEATURES_KIND or (kind == KIND and has_head):
-        return list(map(str, checkpoint.task.get("labels") or []))
+        return [str(label) for label in checkpoint.task_settings.get("labels") or []]
     if has_head:
         return label_names(checkpoint.config)
     return []
@@ -172,7 +172,7 @@ class _Reader:
     """
 
     def __init__(self, options: TokenClassificationOptions, checkpoint: Checkpoint):
-        task = checkpoint.task or {}
+        task = checkpoint.task_settings
         self._options = options
         self._checkpoint = checkpoint
         self.notes: list[str] = []
@@ -189,10 +189,8 @@ class _Reader:
                     "one"
                 )
             # Models of others do not record their scheme: only IOBES has the prefix S-.
-            default_scheme = "iob2"
-            if any(label.startswith("S-") for label in self.labels):
-                default_scheme = "iobes"
-            self.scheme = task.get("label_scheme", default_scheme)
+            is_iobes = any(label.startswith("S-") for label in self.labels)
+            self.scheme = task.get("label_scheme", "iobes" if is_iobes else "iob2")
             self.chunk_names = parse_names(self.labels)
 
     def make_split(self, name: str, sentences: TaggedSentences) -> Split:
@@ -202,21 +200,16 @@ class _Reader:
         is_training = name == "train"
         if is_training:
             # Predictions cut texts into words as the training file did.
-            self.words = "basic"
-            if sentences.texts is None:
-                self.words = "edges"
+            self.words = "edges" if sentences.texts is None else "basic"
         labels = None
         chunks = None
         if sentences.tags is not None:
             labels, chunks = self._interpret(name, sentences)
             self.notes.append(_describe_tags(sentences, chunks))
         windows = self._make_windows(sentences, is_training)
-        training_labels = None
-        if is_training:
-            training_labels = labels
         return Split(
             sentences,
-            window_examples(windows, training_labels),
+            window_examples(windows, labels if is_training else None),
             windows,
             labels,
             chunks,
@@ -227,16 +220,14 @@ class _Reader:
         """Makes windows of sentences, with their context as --context says."""
         options = self._options
         tokenizer = self._checkpoint.tokenizer
-        # Context crosses the borders of sentences, but not those of documents.
+        # Context crosses the borders of sentences, but not of documents.
         documents = None
         if options.context != SENTENCE:
             documents = sentences.documents
             if documents is None:
-                level = "note"
                 # The user asked for context that does not exist; with --context=auto that is
                 # normal.
-                if options.context in (DOCUMENT, VOTE):
-                    level = "WARNING"
+                level = "WARNING" if options.context in (DOCUMENT, VOTE) else "note"
                 self.notes.append(
                     f"{level}: {sentences.path} has no borders of documents (-DOCSTART- lines in "
                     "conll): every sentence is read without context"
@@ -296,9 +287,7 @@ class _Reader:
             self._spell_labels(names)
         # Chunks and plain tags are scored in different ways.
         if name != "train" and (chunks is None) != (self.chunk_names is None):
-            kind = "those of chunks"
-            if chunks is None:
-                kind = "plain"
+            kind = "plain" if chunks is None else "those of chunks"
             raise UserError(
                 f"{sentences.path}: its tags are {kind}, unlike those that the model knows: see "
                 "--label_column and --tag_scheme"
@@ -340,9 +329,11 @@ class _Reader:
         head_names = checkpoint_labels(self._checkpoint)
         if self._checkpoint.task or set(names) <= set(self.labels):
             return
-        known = [name for name in names if name.casefold() in map(str.casefold, head_names)]
         if class_names.is_nameless(head_names):
             known = list(names)
+        else:
+            folded = {name.casefold() for name in head_names}
+            known = [name for name in names if name.casefold() in folded]
         labels = class_names.order_of_head(known, head_names)
         if labels is None or set(known) <= {OUTSIDE}:
             raise UserError(

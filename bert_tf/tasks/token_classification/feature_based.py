@@ -155,9 +155,10 @@ class FeatureTaggerTask(TokenClassificationTask):
         # Examples depend on the layers of the run; activations on the disk do not.
         self._examples: dict[str, Examples] = {}
         if options.do_train:
-            layers = (0,)
-            # A sweep over all rows never makes a model with the layers "all".
-            if options.layers != (ALL,):
+            if options.layers == (ALL,):
+                # A sweep over all rows never makes a model with the layers "all".
+                layers = (0,)
+            else:
                 layers = layer_numbers(options.layers, self.config.num_hidden_layers)
             self.shape = TaggerShape(
                 layers,
@@ -218,10 +219,6 @@ class FeatureTaggerTask(TokenClassificationTask):
 
     def make_model(self, dtype: str) -> BertForFeatureTagging:
         options = self.options
-        use_cudnn = "auto"
-        # XLA can't compile cuDNN's LSTM.
-        if options.jit_compile == "true":
-            use_cudnn = False
         return BertForFeatureTagging(
             self.config,
             len(self.data.labels),
@@ -232,7 +229,8 @@ class FeatureTaggerTask(TokenClassificationTask):
             dropout=options.classifier_dropout,
             seed=options.seed,
             dtype=dtype,
-            use_cudnn=use_cudnn,
+            # XLA can't compile cuDNN's LSTM.
+            use_cudnn=False if options.jit_compile == "true" else "auto",
         )
 
     def examples_to_train_on(self, run: Run) -> Examples:
@@ -257,7 +255,7 @@ class FeatureTaggerTask(TokenClassificationTask):
     def _activations(self, run: Run, name: str, split: Split) -> "LayersOf":
         """Returns the activations of the words of a split, from the cache or from the encoder."""
         options = self.options
-        layers = self._all_layers or self.shape.layers
+        layers = self._all_layers if self._all_layers else self.shape.layers
         windows = split.windows
         examples = window_examples(windows)
 
@@ -422,7 +420,7 @@ def stored_activations(
             # The manifest is missing, or belongs to other activations.
             stored_layers = []
         if not set(layers) <= set(stored_layers):
-            # A run of a sweep that finds its own layers missing computes those of all runs.
+            # A run of a sweep that finds its own layers missing computes the layers of all runs.
             stored_layers = list(all_layers)
             size = (
                 windows.num_words * len(stored_layers) * hidden_size * np.dtype(precision).itemsize

@@ -59,7 +59,7 @@ class TokenClassificationInference(TaskInference):
         super().__init__(loaded, settings)
         # Models of others have no `task.json`; their texts are cut at white space and punctuation
         # marks.
-        task = loaded.task or {}
+        task = loaded.task_settings
         self._load_tagger(loaded)
         self.chunk_names = parse_names(self.labels)
         self._rule = task.get("words", word_graph.EDGES)
@@ -92,7 +92,7 @@ class TokenClassificationInference(TaskInference):
 
     def predict(self, inputs: list) -> list[dict]:
         windows, all_offsets = self._windows(inputs)
-        num_words = np.array(list(map(len, all_offsets)))
+        num_words = np.array([len(offsets) for offsets in all_offsets])
         # If no input has a word, no window is made.
         probabilities = np.zeros((0, len(self.labels)), np.float32)
         if len(windows):
@@ -206,8 +206,9 @@ class TokenClassificationInference(TaskInference):
     def _load_tagger(self, loaded: Checkpoint) -> None:
         """Sets `labels` and the model."""
         classes = loaded.source.classes(KIND)
+        names = checkpoint_labels(loaded)
         # Unknown labels are "0", "1" etc., which count as plain tags.
-        labels = checkpoint_labels(loaded) or list(map(str, range(classes)))
+        labels = names if names else [str(number) for number in range(classes)]
         self.labels = check_labels(loaded, labels, classes)
         self.load(loaded, BertForTokenClassification(loaded.config, len(self.labels)))
 
@@ -304,7 +305,7 @@ class TaggerShape:
         Raises:
           UserError: the checkpoint has none, or `task.json` contains out-of-range values.
         """
-        task = loaded.task or {}
+        task = loaded.task_settings
         description = loaded.source.description
         shapes = {}
         # Sizes come from the shapes of the weights, not from flags, which `task.json` does not
@@ -418,7 +419,7 @@ def check_labels(loaded: Checkpoint, labels: list[str], classes: int) -> list[st
     """Returns the names of the labels.
 
     Raises:
-      UserError: their number is not that of the head's classes, or names repeat.
+      UserError: the head has another number of classes, or names repeat.
     """
     if len(labels) != classes or len(set(labels)) != classes:
         raise UserError(

@@ -121,7 +121,7 @@ class FeatureOptions(Options):
         choices=COMBINATIONS,
         only_with=_WITH_FEATURES,
     )
-    # Two layers of 768 units are those of the paper, section 5.3.
+    # The paper has two layers of 768 units, section 5.3.
     lstm_units: int = option(
         768,
         "Number of units of each direction of the BiLSTM.",

@@ -136,9 +136,7 @@ class TokenClassificationTask(FineTuningTask):
         split, tagged = self.data.first(evaluation.details)
         trainer.log(write_eval_results(directory, evaluation, len(split), "eval_"))
         for name, answers in evaluation.details.items():
-            suffix = ""
-            if answers is not tagged:
-                suffix = f"_{name}"
+            suffix = "" if answers is tagged else f"_{name}"
             write_columns(os.path.join(directory, f"dev_predictions{suffix}.txt"), answers)
         if tagged.counts is None:
             return
@@ -200,7 +198,8 @@ def tag_split(data: TokenData, split: Split, probabilities: np.ndarray) -> Tagge
     counts = None
     if split.chunks is not None:
         gold_tags = _iob2_tags(split.chunks)
-        num_correct = sum(map(str.__eq__, gold_tags, guess_tags))
+        pairs = zip(gold_tags, guess_tags, strict=True)
+        num_correct = sum(gold == guess for gold, guess in pairs)
         counts = conlleval.count_chunks(split.chunks, guess_chunks, num_correct)
     return Tagged(split, probabilities, guess_chunks, gold_tags, guess_tags, counts)
 
