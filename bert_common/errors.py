@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from bert_common import WrongEnvironment
@@ -96,13 +96,17 @@ def without_secrets(value: Any) -> Any:
 
 def shortened(text: str, length: int) -> str:
     """Returns a text; only its first `length` characters and an ellipsis if it has more."""
-    return text if len(text) <= length else f"{text[:length]}…"
+    if len(text) > length:
+        return f"{text[:length]}…"
+    return text
 
 
-def listed(names: Iterable[object]) -> str:
-    """Returns names for a message, separated by commas; "none" if there are none."""
-    text = ", ".join(str(name) for name in names)
-    return text if text else "none"
+def listed(names: Iterable, show: Callable[[Any], str] = str) -> str:
+    """Returns names for a message, each as `show` gives it, with commas; "none" without any."""
+    texts = [show(name) for name in names]
+    if not texts:
+        return "none"
+    return ", ".join(texts)
 
 
 def visible(text: str, unescaped: str = "") -> str:
@@ -139,7 +143,9 @@ def in_one_line(error: object, longest: int = 300, most_lines: int | None = None
 def message_of(error: object) -> str:
     """Returns the message of an exception; TensorFlow's have it in an attribute."""
     message = getattr(error, "message", None)
-    return str(message) if message else str(error)
+    if message:
+        return str(message)
+    return str(error)
 
 
 def needs_package(feature: str, module: str | None) -> UserError | None:
@@ -152,7 +158,9 @@ def needs_package(feature: str, module: str | None) -> UserError | None:
     Returns:
       None for modules that belong to no optional package.
     """
-    name = "" if module is None else module.partition(".")[0]
+    if module is None:
+        return None
+    name = module.partition(".")[0]
     if name not in _OPTIONAL:
         return None
     package, extra = _OPTIONAL[name]

@@ -78,7 +78,9 @@ def _position(path: str, line: int | None) -> str:
     """Returns the beginning of a message, e.g. "a.json:3: "; "" without a path."""
     if not path:
         return ""
-    return f"{path}: " if line is None else f"{path}:{line}: "
+    if line is None:
+        return f"{path}: "
+    return f"{path}:{line}: "
 
 
 def check_text(value: object, where: str = "") -> None:
@@ -139,6 +141,14 @@ def read_objects(
         check_object(value, fields, f"{path}:{number}")
         objects.append(value)
     return objects
+
+
+def object_in(values: Mapping[str, Any], key: str) -> dict:
+    """Returns the object under a key; {} if the key is missing or has another value."""
+    value = values.get(key)
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def check_object(

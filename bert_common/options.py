@@ -405,7 +405,9 @@ def unknown_choice(
 
 def docstring_of(owner: object) -> str:
     """Returns a docstring without white space around it; "" if Python has left it out (-OO)."""
-    return "" if owner.__doc__ is None else owner.__doc__.strip()
+    if owner.__doc__ is None:
+        return ""
+    return owner.__doc__.strip()
 
 
 def as_flag(value: object) -> object:

@@ -38,8 +38,7 @@ def default_num_workers() -> int:
     if hasattr(os, "sched_getaffinity"):
         # `taskset`, batch systems and cpusets allow fewer cores than `cpu_count` finds.
         return len(os.sched_getaffinity(0))
-    num_cores = os.cpu_count()
-    return 1 if num_cores is None else num_cores
+    return os.cpu_count() or 1
 
 
 def portions(

@@ -465,6 +465,6 @@ def write(picture: Picture, directory: str, formats: Sequence[str]) -> list[str]
 
 def names_of(paths: Sequence[str]) -> list[str]:
     """Returns short distinct names of paths: relative to the directory they have in common."""
-    absolute = [os.path.abspath(path) for path in paths]
-    common = os.path.commonpath([os.path.dirname(path) for path in absolute])
-    return [os.path.relpath(path, common) for path in absolute]
+    parents = [os.path.dirname(os.path.abspath(path)) for path in paths]
+    common = os.path.commonpath(parents)
+    return [os.path.relpath(path, common) for path in paths]

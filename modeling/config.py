@@ -130,7 +130,7 @@ class BertConfig:
     @property
     def head_input_size(self) -> int:
         """Units of the input of a fine-tuned model's head."""
-        return 2 * self.bilstm_units or self.hidden_size
+        return 2 * self.bilstm_units if self.bilstm_units else self.hidden_size
 
     def check_sequence_length(self, length: int, length_name: str = "sequence length") -> None:
         """Raises `UserError` for sequences that are longer than the position table.
@@ -187,7 +187,7 @@ class BertConfig:
         return cls.from_dict(json_files.read(path), path)
 
     def to_dict(self) -> dict[str, object]:
-        """Returns the keys and values of `bert_config.json`, with those of `extra` at the end."""
+        """Returns the keys and values of `bert_config.json`, with `extra` at the end."""
         values = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)

@@ -69,9 +69,9 @@ def _next_sentence_labels(features: dict):
 def _next_sentence_weights(features: dict):
     """Returns float32 [B], or [B, K] for packed rows, which may hold fewer than K sequences."""
     weights = example_weights(features)
-    if "next_sentence_weights" in features:
-        weights = ops.cast(features["next_sentence_weights"], "float32") * weights[:, None]
-    return weights
+    if "next_sentence_weights" not in features:
+        return weights
+    return ops.cast(features["next_sentence_weights"], "float32") * weights[:, None]
 
 
 # Both losses are means of their own: over the predictions, and over the examples or pairs.
@@ -161,7 +161,7 @@ class NextSentenceHead(LinearHead):
 
 @register
 class BertForPreTraining(BertTaskModel):
-    """Encoder, masked-LM head and next-sentence head; the arguments are those of `BertTaskModel`.
+    """Encoder, masked-LM head and next-sentence head; the arguments are `BertTaskModel`'s.
 
     Raises:
       UserError: the configuration is of a left-to-right model, which `BertForCausalLm` trains.
@@ -211,7 +211,7 @@ class BertForPreTraining(BertTaskModel):
           The encoder's outputs (see `BertEncoder.call`), "masked_lm_logits" float32 [B, P, V] and
           "next_sentence_logits" float32 [B, 2]; of packed rows [B, K, 2], and "pooled_output" is
           [B, K, H]. Instead of the masked tokens' a left-to-right model has "next_token_logits"
-          float32 [B, S, V]: at position i those of the token at i + 1.
+          float32 [B, S, V]: at position i for the token at i + 1.
         """
         outputs = self.encode_sequences(features, dropout, training)
         x = outputs["sequence_output"]
@@ -361,8 +361,8 @@ NEXT_TOKEN = TokenLoss("next_token", labels=_next_token_labels, weights=_next_to
 
 @register
 class BertForCausalLm(BertForPreTraining):
-    """A left-to-right encoder, masked-LM head and next-sentence head; the arguments are those of
-    `BertTaskModel`.
+    """A left-to-right encoder, masked-LM head and next-sentence head; the arguments are
+    `BertTaskModel`'s.
 
     Raises:
       UserError: the configuration is of a bidirectional model, whose positions would see what they
@@ -465,7 +465,8 @@ class _Portions:
         vectors = tf.reshape(sequence_output, [-1, head.config.hidden_size])
         self._x = head.transform(tf.gather(vectors, order))  # [M * size, H]
         self._size = size
-        self._num_portions = (order.shape[0] or tf.shape(order)[0]) // size
+        num_rows = tf.shape(order)[0] if order.shape[0] is None else order.shape[0]
+        self._num_portions = num_rows // size
         self._labels = tf.reshape(tf.gather(labels, order), [self._num_portions, size])
         self._weights = tf.reshape(weights, [self._num_portions, size])
         num_used = tf.math.count_nonzero(weights, dtype=tf.int32)
@@ -558,4 +559,4 @@ class _Portions:
 
 
 def _add(totals: Sequence, values: Sequence) -> tuple:
-    return tuple(map(tf.add, totals, values))
+    return tuple(tf.add(total, value) for total, value in zip(totals, values, strict=True))

@@ -3,7 +3,7 @@
   # several runs
   python -m bert_tf.extras.compare run_a run_b
 
-  # all runs in a directory, such as that of a sweep
+  # all runs in a directory, such as a sweep's
   python -m bert_tf.extras.compare runs
 
 Runs that differ only in the seed are one column: mean ± standard deviation, intervals and p-values
@@ -102,7 +102,7 @@ class Group:
 
     @property
     def versions(self) -> Mapping[str, object]:
-        """The versions of the first run; those of the others may differ."""
+        """The versions of the first run; the others' may differ."""
         return self.runs[0].versions
 
     def values(self, metric: str) -> dict[int, float]:
@@ -144,24 +144,25 @@ def read_groups(sources: Sequence[str]) -> list[Group]:
         if not files.is_directory(source):
             problem = "is a file" if files.exists(source) else "does not exist"
             raise UserError(f"{source} {problem}: a run directory is expected")
-        paths += map(os.path.normpath, with_runs_below(source))
-    # A run may be named twice, by itself and by the directory it is in; the order stays that of the
-    # command line.
+        paths += [os.path.normpath(path) for path in with_runs_below(source)]
+    # A run may be named twice, by itself and by the directory it is in; the order of the command
+    # line stays.
     paths = list(dict.fromkeys(paths))
     if len(paths) < 2:
         raise UserError(f"{paths[0]} is the only run: name another one to compare it with")
     members: dict[str, list[ComparedRun]] = {}
     for path, name in zip(paths, names_of(paths), strict=True):
         run = _read_run(path, name)
-        key = _setting_key(run)
+        setting_key = _setting_key(run)
         # A second run with the same seed is no repetition.
-        if any(run.seed == other.seed for other in members.get(key, ())):
-            key = path
-        members.setdefault(key, []).append(run)
-    runs_of_groups = list(members.values())
-    # Who names repetitions of one setting wants to see them side by side.
-    if len(runs_of_groups) == 1:
-        runs_of_groups = [[run] for run in runs_of_groups[0]]
+        is_second = any(run.seed == other.seed for other in members.get(setting_key, ()))
+        members.setdefault(path if is_second else setting_key, []).append(run)
+    if len(members) == 1:
+        # Who names repetitions of one setting wants to see them side by side.
+        (repetitions,) = members.values()
+        runs_of_groups = [[run] for run in repetitions]
+    else:
+        runs_of_groups = list(members.values())
     groups = []
     for number, runs in enumerate(runs_of_groups):
         name = runs[0].name
@@ -170,8 +171,10 @@ def read_groups(sources: Sequence[str]) -> list[Group]:
             setting = re.sub(r"[_-]?seed[_-]?\d+", "", name)
             name = f"{setting or name} ({len(runs)} seeds)"
         round_number, letter = divmod(number, 26)
-        letter = string.ascii_uppercase[letter] + str(round_number or "")
-        groups.append(Group(letter, name, runs))
+        letters = string.ascii_uppercase[letter]
+        if round_number:
+            letters += str(round_number)
+        groups.append(Group(letters, name, runs))
     return groups
 
 
@@ -238,15 +241,15 @@ def _read_data(path: str) -> dict[str, str]:
 
 def _read_versions(path: str, recorded: Mapping) -> dict[str, object]:
     """Returns the versions, devices, host and commit of the last start in flags.json."""
-    versions = dict(recorded.get("versions") or {})
+    versions = dict(json_files.object_in(recorded, "versions"))
     if recorded.get("starts"):
         start = recorded["starts"][-1]
         fields = {"commit": dict | None, "versions": dict | None}
         json_files.check_object(start, fields, os.path.join(path, FLAGS_FILE))
         versions["devices"] = start.get("devices")
         versions["host"] = start.get("host")
-        versions.update(start.get("versions") or {})
-        commit = start.get("commit") or {}
+        versions.update(json_files.object_in(start, "versions"))
+        commit = json_files.object_in(start, "commit")
         # A commit is no version where the files were modified, which the "+" shows.
         versions["commit"] = str(commit.get("id", "-"))[:_DIGEST_LENGTH]
         if commit.get("modified"):
@@ -266,7 +269,7 @@ def _read_scores(path: str) -> dict[str, float]:
         result = json_files.read_object(
             os.path.join(path, results.RESULT_FILE), {"metrics": dict | None}
         )
-        evaluation = result.get("metrics")
+        evaluation = json_files.object_in(result, "metrics")
     if not evaluation:
         file = os.path.join(path, METRICS_FILE)
         # The last evaluation counts, as steps increase.
@@ -275,7 +278,7 @@ def _read_scores(path: str) -> dict[str, float]:
                 evaluation = line
     test = json_files.read_object(os.path.join(path, _TEST_RESULTS))
     scores = {}
-    for prefix, metrics in (("", evaluation or {}), ("test_", test)):
+    for prefix, metrics in (("", evaluation), ("test_", test)):
         for name, value in metrics.items():
             # The original writes "eval_accuracy", and files of test sets may have either prefix.
             metric = name.removeprefix("eval_").removeprefix("test_")
@@ -289,7 +292,7 @@ def _differences(title: str, groups: Sequence[Group], attribute: str) -> str:
     """Formats a section with the entries of an attribute that differ between the groups."""
     values = [getattr(group, attribute) for group in groups]
     # Earlier versions recorded less: entries of a run without any are unknown, not different.
-    recorded = list(filter(None, values))
+    recorded = [entries for entries in values if entries]
     rows = []
     partial = []
     for name in sorted(set().union(*recorded)):
@@ -329,12 +332,13 @@ def _scores(groups: Sequence[Group]) -> str:
             values = group.values(metric)
             row.append(show_mean(list(values.values())))
             if group is not groups[0]:
-                is_known = values and first_values
+                is_known = bool(values) and bool(first_values)
                 differences.append(difference(values, first_values) if is_known else None)
         rows.append(row)
     # Holm's correction is for all differences of the table, so their cells are filled afterwards.
     p_values = holm([change.p if change else None for change in differences])
-    cells = map(_show_difference, differences, p_values)
+    pairs = zip(differences, p_values, strict=True)
+    cells = (_show_difference(change, p_value) for change, p_value in pairs)
     for row in rows[1:]:
         row += itertools.islice(cells, len(groups) - 1)
     lines = ["Scores", _table(rows)]
@@ -352,7 +356,7 @@ def _scores(groups: Sequence[Group]) -> str:
 
 
 def _metric_order(metric: str) -> tuple[bool, int]:
-    """Sorts quality before losses and other metrics, and those of the test set last."""
+    """Sorts quality before losses and other metrics, and metrics of the test set last."""
     order = {charts.QUALITY: 0, charts.LOSS: 1}
     return metric.startswith("test_"), order.get(charts.find(metric).group, 2)
 

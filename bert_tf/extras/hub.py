@@ -9,7 +9,7 @@
 - README.md: a model card
 
 Input: a task with its model. Output: all of that at once. The weights are read back and compared
-bit for bit, and the outputs of each ONNX model are compared with those of the model.
+bit for bit, and the outputs of each ONNX model are compared with the model's.
 """
 
 import dataclasses
@@ -74,7 +74,7 @@ class HubFormat(TokenIdFormat):
             write_model(task, weights, quantized, self.options.quantize)
             # The caller compares only the model that `load` returns, which is the quantized one.
             compare(load_model(exact), requests)
-        # The card is that of the exported weights, with the scores of the run they are from.
+        # The card describes the exported weights, with the scores of the run they are from.
         source = dataclasses.replace(self._checkpoint.source, tensors=shapes)
         name = os.path.basename(os.path.normpath(self.options.export_dir))
         with files.atomic_write(os.path.join(directory, CARD_FILE)) as file:

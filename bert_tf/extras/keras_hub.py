@@ -52,14 +52,15 @@ def read_keras_hub(path: str) -> CheckpointReader:
       UserError: a file is damaged, holds no BERT of KerasHub, or `config.json` contradicts the
         tensors.
     """
-    directory = os.path.dirname(path) or "."
+    directory = os.path.dirname(path)
     paths = [path]
     task_file = os.path.join(directory, _TASK_FILE)
     if os.path.basename(path) == _MODEL_FILE and files.exists(task_file):
         paths.append(task_file)
     # (number of the file, path as today's KerasHub writes it) → (file, path in it).
     stored = {}
-    for number, weights_file in enumerate(map(H5File, paths)):
+    for number, weights_path in enumerate(paths):
+        weights_file = H5File(weights_path)
         for name in weights_file.shapes:
             if not _NOT_WEIGHTS.search(name):
                 stored[number, _plain(name)] = (weights_file, name)
@@ -74,16 +75,13 @@ def read_keras_hub(path: str) -> CheckpointReader:
             unused[name] = (weights_file, name)
     tokenizer = json_files.read_object(os.path.join(directory, _TOKENIZER_FILE))
     # Other classes of tokenizers may have other settings, which say nothing about the casing.
-    settings = tokenizer.get("config")
-    do_lower_case = None
-    if isinstance(settings, dict) and isinstance(settings.get("lowercase"), bool):
-        do_lower_case = settings["lowercase"]
+    lowercase = json_files.object_in(tokenizer, "config").get("lowercase")
     vocab_file = os.path.join(directory, _VOCAB_FILE)
     config = _read_config(os.path.join(directory, _CONFIG_FILE))
     return dataclasses.replace(
         stored_weights(f"{path} (KerasHub)", weights, unused, config),
         vocab_file=vocab_file if files.exists(vocab_file) else None,
-        do_lower_case=do_lower_case,
+        do_lower_case=lowercase if isinstance(lowercase, bool) else None,
     )
 
 

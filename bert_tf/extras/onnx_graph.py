@@ -82,7 +82,8 @@ class Graph:
             value = np.array(value, self.dtype)
         # A name made of the content is the same in every export.
         digest = hashlib.sha256(value.tobytes()).hexdigest()[:12]
-        name = f"constant_{value.dtype}_{'x'.join(map(str, value.shape))}_{digest}"
+        shape = "x".join(str(size) for size in value.shape)
+        name = f"constant_{value.dtype}_{shape}_{digest}"
         if name not in self.constants:
             self.constants[name] = numpy_helper.from_array(value, name)
         return name
@@ -162,7 +163,8 @@ def bert_model(
     input_ids, mask, segment_ids = rows
     x = _encoder(graph, config, input_ids, mask, segment_ids)
     if head is None:
-        vectors = vectors or SentenceVectors()
+        if vectors is None:
+            vectors = SentenceVectors()
         outputs = _features(graph, config, x, mask, vectors, dense_layers(vectors))
     else:
         outputs = _head(graph, config, head, x, mask)

@@ -114,7 +114,7 @@ class Teachers:
         do_lower_case: bool | None,
         vocab_sha256: str | None = None,
     ) -> None:
-        """Raises `UserError` for a teacher with another vocabulary or casing than that of the data.
+        """Raises `UserError` for a teacher with another vocabulary or casing than the data.
 
         Args:
           vocabulary: vocabulary of the data; None if only its digest is known.
@@ -225,15 +225,16 @@ class TeacherOutputs:
         self._logits: dict[str, np.ndarray] = {}
 
     def check_fit(self, data: ClassificationData) -> None:
-        """Raises `UserError` for a teacher of another task than that of the data."""
+        """Raises `UserError` for a teacher of another task than the data."""
         inputs = {True: "pairs of texts", False: "single texts"}
         for path, checkpoint in self._checkpoints.items():
             labels = self._labels[path]
             # Checkpoints of other libraries don't record whether they read pairs.
-            is_pair = (checkpoint.task or {}).get("pair")
-            kind = SCORES
+            is_pair = checkpoint.task_settings.get("pair")
             if labels:
                 kind = problem_kind(checkpoint) or CLASSES
+            else:
+                kind = SCORES
             problem = ""
             if kind != data.kind:
                 problem = f"predicts {_KINDS[kind]}, this task is for {_KINDS[data.kind]}"
@@ -303,7 +304,7 @@ class TeacherOutputs:
         key = digest(sources).removeprefix("sha256:")[:16]
         file = os.path.join(self._directory, f"{name}-{key}.npy")
         if file not in self._logits:
-            logits = read_outputs(file, sources, (len(texts), len(self._labels[path]) or 1))
+            logits = read_outputs(file, sources, (len(texts), max(len(self._labels[path]), 1)))
             if logits is None:
                 logits = self._compute_logits(path, name, texts, run)
                 self._facts.check()

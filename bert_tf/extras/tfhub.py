@@ -9,8 +9,7 @@ Input: an encoder. Output: two SavedModels for `hub.load` and `hub.KerasLayer`,
   are trainable
 
 Source: tensorflow.org/hub/common_saved_model_apis/text, and the Model Garden's
-official/nlp/tools/export_tfhub_lib.py for the rest. The tokens are not theirs but those of the
-original.
+official/nlp/tools/export_tfhub_lib.py for the rest. The tokens are not theirs but the original's.
 """
 
 import os
@@ -83,7 +82,10 @@ class TfHubFormat(ExportFormat):
                 f"{task.load_report.description} has no pooler, and so no pooled_output, which "
                 "--api=tfhub promises: export it with --api=signatures"
             )
-        self._seq_length = self.options.max_seq_length or min(_SEQ_LENGTH, task.max_seq_length)
+        if self.options.max_seq_length is None:
+            self._seq_length = min(_SEQ_LENGTH, task.max_seq_length)
+        else:
+            self._seq_length = self.options.max_seq_length
 
     def write(self, task: TaskInference, directory: str, requests: list[Request]) -> None:
         preprocessor, signatures = _preprocessor(

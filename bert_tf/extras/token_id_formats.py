@@ -1,14 +1,13 @@
 """Parts that the formats of token ids, ONNX and LiteRT, share: names, the files that a client
-needs, and the cost of quantization: the score of an export on a development set beside that of the
-model.
+needs, and the cost of quantization: the score of an export on a development set beside the model's.
 
 - tokenizer.json, tokenizer_config.json, special_tokens_map.json, vocab.txt: the exact tokenizer,
   which truncates to the length of the fine-tuned run and pads
 - config.json: sizes, `id2label`
 
-Names of inputs, outputs and files are those of Hugging Face's `optimum`, which clients in many
+Inputs, outputs and files have the names of Hugging Face's `optimum`, which clients in many
 languages know. The development set is read as `flags.json` of the model's run directory says, by
-the readers and metrics of the run script, so that scores are those of a run with `--do_eval`.
+the readers and metrics of the run script, so that a run with `--do_eval` has the same scores.
 """
 
 import dataclasses
@@ -23,7 +22,7 @@ import tensorflow as tf
 
 from bert_common import cli, json_files
 from bert_common.errors import UserError
-from bert_common.options import declared_options
+from bert_common.options import as_flag, declared_options
 from bert_tf.evaluation.classification import softmax
 from bert_tf.inference.export import (
     Arrays,
@@ -149,15 +148,14 @@ def development_task(
             values[name] = value
     words = [FLAGS_FILE]
     for name, value in values.items():
-        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-        words.append(f"--{name}={text}")
+        words.append(f"--{name}={as_flag(value)}")
     make_task: Callable[..., FineTuningTask] = task_class
     run_task = make_task(cli.parse(options_class, words))
     if not run_task.can_evaluate:
         raise UserError(
             f"the run of {options.init_checkpoint} had no development set: give --dev_file"
         )
-    # Best weights are in a directory below that of the run.
+    # Best weights are in a directory below the run's.
     if os.path.basename(directory) == BEST_DIRECTORY:
         directory = os.path.dirname(directory)
     # A file of the same name may have other contents now, and scores would not be comparable.
@@ -264,9 +262,10 @@ class TokenIdFormat(ExportFormat):
 
     def inputs(self, task: TaskInference, features: Arrays) -> Arrays:
         """Renames features as the export does; rows of one choice each get an axis of choices."""
-        shape = [-1]
         if len(task.token_ids_shape) > features["input_ids"].ndim:
             shape = [-1, 1]
+        else:
+            shape = [-1]
         inputs = {}
         for name, feature in INPUTS.items():
             values = features[feature]
@@ -318,9 +317,10 @@ class TokenIdFormat(ExportFormat):
             # Activations are rounded by the range of their batch, so scores depend on its size.
             f"{source}, in batches of {batch_size}",
         )
-        limit = self.options.max_score_loss
-        if limit is None:
+        if self.options.max_score_loss is None:
             limit = _MAX_SCORE_LOSS
+        else:
+            limit = self.options.max_score_loss
         # A model that rounding has damaged may give NaN, which is no small loss.
         if not loss.share <= limit:
             raise UserError(
@@ -337,9 +337,10 @@ def exported_config(task: TaskInference) -> BertConfig:
     labels = getattr(task, "labels", None)
     if labels:
         # Clients choose softmax or sigmoid by this entry.
-        problem = config.extra.get("problem_type")
         if getattr(task, "multi_label", False):
             problem = SEVERAL_CLASSES
+        else:
+            problem = config.extra.get("problem_type")
         return with_label_names(config, labels, problem)
     # A re-ranker's own activation is in its configuration already.
     if task.head != "classification" or task.has_sigmoid:

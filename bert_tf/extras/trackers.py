@@ -116,7 +116,7 @@ class Mlflow(_Tracker):
                 experiment_id = experiment.experiment_id
             self.id = client.create_run(experiment_id, run_name=title).info.run_id
         client.update_run(self.id, status="RUNNING")
-        # Parameters can't be changed: those of the first start stay.
+        # Parameters can't be changed: the values of the first start stay.
         existing = client.get_run(self.id).data.params
         params = []
         for name, value in flags.items():

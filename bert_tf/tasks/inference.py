@@ -340,8 +340,7 @@ def texts_of(value: object, layouts: tuple[tuple[str, ...], ...]) -> tuple[str, 
     if isinstance(value, Mapping):
         matches = [layout for layout in layouts if set(layout) == set(value)]
         if not matches:
-            keys = listed(repr(key) for key in value)
-            raise UserError(f"the keys are {keys}; expected is {expected}")
+            raise UserError(f"the keys are {listed(value, repr)}; expected is {expected}")
         texts = [value[key] for key in matches[0]]
     else:
         texts = [value] if isinstance(value, str) else value

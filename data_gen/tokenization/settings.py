@@ -306,14 +306,9 @@ def _list(values: Mapping[str, object], key: str) -> list:
     return value if isinstance(value, list) else []
 
 
-def _object(values: Mapping[str, object], key: str) -> dict:
-    value = values.get(key)
-    return value if isinstance(value, dict) else {}
-
-
 def _ids(tokenizer: dict, path: str) -> dict[str, int]:
     """Returns token → id of a `tokenizer.json`; empty if it has no WordPiece vocabulary."""
-    model = _object(tokenizer, "model")
+    model = json_files.object_in(tokenizer, "model")
     # The first versions of the library wrote no type.
     if model.get("type") != "WordPiece" and "continuing_subword_prefix" not in model:
         return {}
@@ -327,11 +322,11 @@ def _check_tokenizer(tokenizer: dict, path: str) -> str | None:
     """Refuses a `tokenizer.json` with other steps than BERT's; returns a line on unknown keys."""
     reader = "BERT's tokenizer (BertNormalizer, BertPreTokenizer, WordPiece)"
     note = check_keys(tokenizer, _TOKENIZER_KEYS, path, reader)
-    model = _object(tokenizer, "model")
+    model = json_files.object_in(tokenizer, "model")
     check_keys(model, _MODEL_KEYS, f"{path}, model", reader)
-    step = _only_step(_object(tokenizer, "pre_tokenizer"), "pretokenizers")
+    step = _only_step(json_files.object_in(tokenizer, "pre_tokenizer"), "pretokenizers")
     check_keys(step, {"type": ("BertPreTokenizer",)}, f"{path}, pre_tokenizer", reader)
-    _check_post_processor(_object(tokenizer, "post_processor"), path)
+    _check_post_processor(json_files.object_in(tokenizer, "post_processor"), path)
     return note
 
 
@@ -350,7 +345,7 @@ def _only_step(step: dict, key: str) -> dict:
 
 def _normalizer(tokenizer: dict, path: str) -> dict:
     """Returns BERT's normalizer of a `tokenizer.json`."""
-    step = _only_step(_object(tokenizer, "normalizer"), "normalizers")
+    step = _only_step(json_files.object_in(tokenizer, "normalizer"), "normalizers")
     check_keys(step, _NORMALIZER_KEYS, f"{path}, normalizer", "BertNormalizer")
     return step
 
@@ -397,7 +392,7 @@ def _added_tokens(
     notes = [check_keys(contents, _SPECIAL_TOKEN_KEYS, path, "BERT's tokenizer")]
     for values in (names, config):
         for key in ("additional_special_tokens", "extra_special_tokens"):
-            for token in [*_list(values, key), *_object(values, key).values()]:
+            for token in [*_list(values, key), *json_files.object_in(values, key).values()]:
                 content = str(_content(token))
                 # -1: the vocabulary beside the file has the id.
                 added.setdefault(content, AddedToken(content, ids.get(content, -1)))
@@ -423,7 +418,7 @@ def _added_tokens(
 def _listed_tokens(config: dict, tokenizer: dict) -> list[tuple[int, dict]]:
     """Returns (id, flags) of the added tokens in `tokenizer_config.json` and `tokenizer.json`."""
     listed = []
-    for id, flags in _object(config, _ADDED_TOKENS).items():
+    for id, flags in json_files.object_in(config, _ADDED_TOKENS).items():
         listed.append((int(id), flags))
     for flags in _list(tokenizer, "added_tokens"):
         listed.append((flags["id"], flags))

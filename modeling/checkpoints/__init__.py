@@ -8,8 +8,8 @@
   `convert_checkpoint.py`.
 - `companion_files.py`: files beside weights: configuration, vocabulary, task and sentence vectors.
 - `named_weights.py`: released weights by name: downloads and caches.
-- `tensorflow_files.py`: `.index` and `.data` files; those of our runs, with LoRA's matrices, and
-  the original's.
+- `tensorflow_files.py`: `.index` and `.data` files of our runs, with LoRA's matrices, and of the
+  original.
 - `optimizer_state.py`: the step and the slots of AdamW and LAMB, by TensorFlow 1's names and ours.
 - `saved_model.py`: weights in SavedModels; `variable_names.py`: the names of other programs'
   variables, by which they and `.h5` files of such programs are read.

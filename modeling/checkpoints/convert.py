@@ -9,12 +9,13 @@ configuration, and the vocabulary if there is one. `convert_checkpoint.py` makes
 import dataclasses
 import functools
 import os
+import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
 from bert_common import files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, listed, message_of
 from bert_common.options import FILE, Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import (
@@ -87,11 +88,12 @@ def write_checkpoint(
 
     pad_id = Vocabulary.from_file(vocab_file).pad_id if vocab_file is not None else 0
     write_huggingface = functools.partial(huggingface.write_huggingface, pad_id=pad_id)
+    state = {} if optimizer_state is None else optimizer_state
     # Sentence-transformers adds files to a directory of Hugging Face's.
     writers: dict[str, Callable[..., None]] = {
-        ORIGINAL: functools.partial(tensorflow_files.write_original, state=optimizer_state or {}),
+        ORIGINAL: functools.partial(tensorflow_files.write_original, state=state),
         MODEL_GARDEN: model_garden.write_model_garden,
-        NATIVE: functools.partial(tensorflow_files.write_native, state=optimizer_state or {}),
+        NATIVE: functools.partial(tensorflow_files.write_native, state=state),
         HUGGINGFACE: write_huggingface,
         SENTENCE_TRANSFORMERS: write_huggingface,
     }
@@ -102,8 +104,7 @@ def write_checkpoint(
         writers[output_format](directory, weights, config)
     except (tf.errors.OpError, OSError) as error:
         # TensorFlow names the operation and its temporary file first, the reason last.
-        message = str(getattr(error, "message", None) or error)
-        reason = message.rpartition("; ")[2].partition(" [Op")[0]
+        reason = message_of(error).rpartition("; ")[2].partition(" [Op")[0]
         raise UserError(
             f"the weights can't be written in {os.path.dirname(directory) or '.'}: "
             f"{' '.join(reason.split())}"
@@ -111,16 +112,17 @@ def write_checkpoint(
     if output_format == SENTENCE_TRANSFORMERS:
         write_vectors(
             directory,
-            vectors or SentenceVectors(),
+            SentenceVectors() if vectors is None else vectors,
             config.hidden_size,
             config.max_position_embeddings,
         )
     # Other programs read `vocab.txt`; only Hugging Face's have another tokenizer by default.
-    tokenizer_keys = {}
     if output_format in (HUGGINGFACE, SENTENCE_TRANSFORMERS) and vocab_file is not None:
         tokenizer_keys = tokenizer_file.write_tokenizer(
             directory, vocab_file, do_lower_case is not False
         )
+    else:
+        tokenizer_keys = {}
     write_companion_files(
         directory, config, vocab_file, do_lower_case, vocab_sha256, **tokenizer_keys
     )
@@ -224,7 +226,7 @@ def paths_of(checkpoints: str) -> list[str]:
     """Returns the checkpoints of a list with commas; an existing path may have commas in it."""
     if files.exists(checkpoints):
         return [checkpoints]
-    return list(filter(None, checkpoints.split(",")))
+    return [path for path in checkpoints.split(",") if path]
 
 
 def read_mean(paths: Sequence[str]) -> CheckpointReader:
@@ -235,7 +237,7 @@ def read_mean(paths: Sequence[str]) -> CheckpointReader:
     """
     from modeling.checkpoints.load import read_checkpoint
 
-    checkpoints = list(map(read_checkpoint, paths))
+    checkpoints = [read_checkpoint(path) for path in paths]
     first = checkpoints[0]
     if len(checkpoints) == 1:
         return first
@@ -278,7 +280,7 @@ def convert(
     bert_config_file: str | None = None,
     vocab_file: str | None = None,
     do_lower_case: bool | None = None,
-    texts: Mapping[str, str] | None = None,
+    texts: Mapping[str, str] = types.MappingProxyType({}),
     optimizer_state: bool = False,
 ) -> str:
     """Converts a checkpoint.
@@ -324,19 +326,18 @@ def convert(
         raise UserError(
             f"{source.description} does not hold the whole encoder: {first_few(missing)} not found"
         )
-    vocab_file, do_lower_case, notes = _settle_vocabulary(
-        vocab_file or source.vocab_file, do_lower_case, config, source
-    )
+    vocab_file, do_lower_case, notes = _settle_vocabulary(vocab_file, do_lower_case, config, source)
     notes += format_notes(config, output_format)
     available = [name for name in expected if name in source.tensors]
     # Heads, if the format has no place for them.
     dropped = weights_without_place(output_format, available, config)
     if dropped:
         notes.append(f"there is no place for these in the output: {', '.join(dropped)}")
-    # A pooling that this project can't compute could not be verified.
-    vectors = None
     if output_format == SENTENCE_TRANSFORMERS:
+        # A pooling that this project can't compute could not be verified.
         vectors = supported_vectors(vectors_of(source))
+    else:
+        vectors = None
     weights = {}
     for name in available:
         if name not in dropped:
@@ -357,7 +358,7 @@ def convert(
         )
         check_same(read_checkpoint(directory), weights)
         _check_same_state(directory, weights, state)
-        for name, text in (texts or {}).items():
+        for name, text in texts.items():
             with files.atomic_write(os.path.join(directory, name)) as file:
                 file.write(text)
     report = _describe(source, expected, weights)
@@ -398,10 +399,10 @@ def _describe(
     weights: Mapping[str, np.ndarray],
 ) -> list[str]:
     """Returns the lines of the report about the weights: in the output, missing, unused."""
-    num_parameters = sum(map(np.size, weights.values()))
+    num_parameters = sum(value.size for value in weights.values())
     lines = [
         f"read {source.description}",
-        f"encoder, heads: {', '.join(heads_of(weights)) or 'none'}; {len(weights)} tensors, "
+        f"encoder, heads: {listed(heads_of(weights))}; {len(weights)} tensors, "
         f"{num_parameters:,} parameters",
     ]
     absent = [name for name in expected if name not in source.tensors]
@@ -431,6 +432,8 @@ def _settle_vocabulary(
 ) -> tuple[str | None, bool | None, list[str]]:
     """Returns vocabulary and casing of the output, and notes for the user; raises `UserError` if
     they do not fit the weights."""
+    if vocab_file is None:
+        vocab_file = source.vocab_file
     notes = list(source.notes)
     if vocab_file is None:
         notes.append(

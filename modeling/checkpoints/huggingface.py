@@ -22,7 +22,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save, save_file
 
 from bert_common import files, json_files
-from bert_common.errors import UserError, in_one_line
+from bert_common.errors import UserError, in_one_line, listed
 from data_gen.tokenization.settings import APPLIED, IRRELEVANT, check_keys
 from modeling.checkpoints.reader import CheckpointReader, RenamedFile, TensorFile, stored_weights
 from modeling.checkpoints.variable_names import read_named_variables
@@ -144,7 +144,7 @@ _GENERATION = re.compile(
 
 # The class that predicts the next token.
 _CAUSAL_LM = "BertLMHeadModel"
-# The class whose heads are not those of a task.
+# The class whose heads belong to no task.
 _PRETRAINING = "BertForPreTraining"
 # Name of the layer that several classes have as their head.
 _SHARED_LAYER = "classifier"
@@ -264,7 +264,7 @@ def config_values(
 
 
 def architecture_of(tensors: Iterable[str], causal: bool = False) -> str:
-    """Returns the class that reads these weights: that of the task's head, else of the pre-training
+    """Returns the class that reads these weights: by the task's head, else by the pre-training
     heads, else the bare one."""
     # A masked-LM head predicts the next token if the model is left-to-right.
     heads = tuple(heads_of(tensors))
@@ -379,7 +379,7 @@ class H5File(TensorFile):
             raise UserError(
                 f"{self.path}: the numbers of {name} are in another file, which is not read"
             )
-        self.shapes[name] = tuple(array.shape or ())
+        self.shapes[name] = () if array.shape is None else tuple(array.shape)
         self._dtypes[name] = str(array.dtype)
         # HDF5 fills up what was never written, however large it is said to be.
         stored_bytes = array.id.get_storage_size()
@@ -410,7 +410,7 @@ class TransformersFile(RenamedFile):
     """The variables of transformers' TensorFlow classes, `TFBertModel` and `TFBertFor…`: in
     `tf_model.h5`, in a file that Keras 2 saved, or in a SavedModel.
 
-    Keys and orientation of the arrays are those of Hugging Face's PyTorch classes.
+    Keys and orientation of the arrays are as in Hugging Face's PyTorch classes.
     """
 
     def __init__(self, file: TensorFile):
@@ -465,7 +465,10 @@ def read_huggingface(path: str) -> CheckpointReader:
         return read_tensors(path, SafetensorsFile(path))
     file = H5File(path)
     names = [name for name in file.shapes if not name.startswith(_OPTIMIZER)]
-    return read_named_variables(file, names) or read_tensors(path, TransformersFile(file))
+    weights = read_named_variables(file, names)
+    if weights is not None:
+        return weights
+    return read_tensors(path, TransformersFile(file))
 
 
 def read_tensors(path: str, file: TensorFile) -> CheckpointReader:
@@ -474,7 +477,7 @@ def read_tensors(path: str, file: TensorFile) -> CheckpointReader:
     config = architecture = None
     notes: tuple[str, ...] = ()
     # A file of weights alone can be read, too, with the configuration of --bert_config_file.
-    config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
+    config_file = os.path.join(os.path.dirname(path), CONFIG_FILE)
     if files.exists(config_file):
         config, architecture, notes = read_config(config_file)
     keys = _plain_keys(path, file.shapes)
@@ -503,8 +506,8 @@ def read_tensors(path: str, file: TensorFile) -> CheckpointReader:
 
 
 def _check_config(config: BertConfig, checkpoint: CheckpointReader, config_file: str) -> None:
-    """Raises `UserError` for a left-to-right model with a pooler, and for label names that are not
-    those of the head's classes."""
+    """Raises `UserError` for a left-to-right model with a pooler, and for label names that do not
+    fit the head's classes."""
     pooled = pooled_weights(checkpoint.tensors)
     if config.causal and pooled:
         raise UserError(
@@ -516,7 +519,8 @@ def _check_config(config: BertConfig, checkpoint: CheckpointReader, config_file:
     labels = config.extra.get("id2label")
     if classes is None or labels is None:
         return
-    if not isinstance(labels, Mapping) or set(labels) != set(map(str, range(classes))):
+    expected = {str(number) for number in range(classes)}
+    if not isinstance(labels, Mapping) or set(labels) != expected:
         raise UserError(
             f"{config_file}: id2label must name the classes 0...{classes - 1} of the head, each "
             "once"
@@ -539,17 +543,18 @@ def _plain_keys(path: str, keys: Iterable[str]) -> dict[str, str]:
     if len(encoders) > 1:
         # A model of two towers: which one is meant can't be guessed.
         raise UserError(
-            f"{path} holds {len(encoders)} encoders ({', '.join(map(repr, sorted(encoders)))}): "
-            "save the one that is meant by itself"
+            f"{path} holds {len(encoders)} encoders ({listed(sorted(encoders), repr)}): save the "
+            "one that is meant by itself"
         )
     body = encoders[0]
     outer = body.removesuffix(_PREFIX)
     plain: dict[str, str] = {}
     for key in keys:
         # Heads are beside the encoder, below the prefix of the whole model.
-        name = key.removeprefix(outer)
         if key.startswith(body) and key.removeprefix(body).startswith(_PARTS):
             name = _PREFIX + key.removeprefix(body)
+        else:
+            name = key.removeprefix(outer)
         name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
         name = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
         if plain.setdefault(name, key) != key:
@@ -566,7 +571,11 @@ def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
     Several heads share a name: the architecture decides; without one the pooler, which only some
     classes have.
     """
-    layers = {int(match[1]) for match in map(_LAYER.match, keys) if match}
+    layers = set()
+    for key in keys:
+        match = _LAYER.match(key)
+        if match:
+            layers.add(int(match[1]))
     reads = "sequence_output"
     for weight in POOLER:
         if weight.huggingface in keys:
@@ -578,7 +587,7 @@ def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
             sharing.append(head)
         else:
             rows += head.weights
-    named = ARCHITECTURES.get(architecture or "", ())
+    named = () if architecture is None else ARCHITECTURES.get(architecture, ())
     return rows + max(sharing, key=lambda head: (head.name in named, head.reads == reads)).weights
 
 
@@ -594,15 +603,15 @@ def write_huggingface(
             f"Hugging Face calls the heads {' and '.join(sharing)} alike ({_SHARED_LAYER}): a "
             "checkpoint with both can't be written in that format"
         )
-    # The class is chosen by the heads that are written, not by those of the model.
+    # The class is chosen by the heads that are written, not by the model's.
     shapes = {name: value.shape for name, value in weights.items()}
     values = config_values(config, shapes, pad_id)
     rows = all_weights(config.num_hidden_layers)
+    # The class without heads has no prefix.
+    prefix = _PREFIX if values["architectures"] == ["BertModel"] else ""
     tensors = {}
     for name, value in weights.items():
-        key = rows[name].huggingface
-        if values["architectures"] == ["BertModel"]:
-            key = key.removeprefix(_PREFIX)
+        key = rows[name].huggingface.removeprefix(prefix)
         tensors[key] = rows[name].from_original(value, HUGGINGFACE, config.num_attention_heads)
     path = os.path.join(directory, WEIGHTS_FILE)
     # PyTorch's programs expect this entry.

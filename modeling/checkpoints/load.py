@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bert_common import files, json_files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, listed
 from bert_common.plugins import Plugins
 from data_gen.tokenization.settings import TOKENIZER_FILE
 from modeling.checkpoints.companion_files import (
@@ -281,8 +281,8 @@ def _file_of_weights(path: str, prefix: str | None) -> str:
     candidates = candidates or encoders or h5_files
     if len(candidates) > 1:
         raise UserError(
-            f"{path} holds several checkpoints ({', '.join(map(os.path.basename, candidates))}): "
-            f"name the one that is meant, e.g. {candidates[0]}"
+            f"{path} holds several checkpoints ({listed(candidates, os.path.basename)}): name the "
+            f"one that is meant, e.g. {candidates[0]}"
         )
     if not candidates:
         raise _nothing_to_read(path, names)
@@ -391,7 +391,7 @@ def open_checkpoint(
       checkpoint: a path or name for `read_checkpoint`; None for random weights, then
         `bert_config_file` is needed, and the vocabulary beside it is the default.
       bert_config_file, vocab_file: None for the files beside the checkpoint.
-      do_lower_case: casing of the vocabulary; None for that of the checkpoint, true if unknown.
+      do_lower_case: casing of the vocabulary; None for the checkpoint's, true if unknown.
 
     Raises:
       UserError: nothing can be read there, or configuration, vocabulary or casing are missing or do
@@ -419,9 +419,10 @@ def open_checkpoint(
         if files.exists(beside):
             vocab_file = beside
     if vocab_file is None:
-        where = "there is no vocabulary"
         if checkpoint:
             where = f"{checkpoint}: there is no {VOCAB_FILE} beside the checkpoint"
+        else:
+            where = "there is no vocabulary"
         raise UserError(f"{where}: give --vocab_file")
     vocab_file = files.check_readable(vocab_file, "vocab_file")
     vocabulary = Vocabulary.from_file(settled_vocabulary(vocab_file, source))
@@ -476,7 +477,7 @@ def _check_published(source: CheckpointReader | None, tokenizer: "Tokenizer") ->
 def config_for(
     checkpoint: CheckpointReader | None, bert_config_file: str | None
 ) -> BertConfig | None:
-    """Returns the configuration to use weights with: that of the file, else the one beside the
+    """Returns the configuration to use weights with: the one in the file, else the one beside the
     weights, or None.
 
     The BiLSTM of a fine-tuned model stays, also if the file does not mention it.
@@ -500,8 +501,10 @@ def config_for(
             'left-to-right ("is_decoder": true in its configuration): leave out '
             "--bert_config_file, or give one that says so"
         )
+    if config.bilstm_units:
+        return config
     # Fine-tuning adds the key: the file of the encoder does not have it.
-    return dataclasses.replace(config, bilstm_units=config.bilstm_units or stored.bilstm_units)
+    return dataclasses.replace(config, bilstm_units=stored.bilstm_units)
 
 
 def _read_config(path: str) -> BertConfig:
@@ -617,10 +620,11 @@ def dense_layers(vectors: SentenceVectors) -> tuple[DenseLayer, ...]:
             )
         file = SafetensorsFile(path)
         kernel = file.read("linear.weight").T
-        # A module with "bias": false has none.
-        bias = np.zeros(kernel.shape[1], np.float32)
         if "linear.bias" in file.shapes:
             bias = file.read("linear.bias")
+        else:
+            # A module with "bias": false has none.
+            bias = np.zeros(kernel.shape[1], np.float32)
         layers.append(DenseLayer(kernel, bias, module.activation))
     return tuple(layers)
 
@@ -634,10 +638,11 @@ def step_of(checkpoint: CheckpointReader | None) -> int:
     record = read_best_record(checkpoint.directory)
     if record:
         return record["step"]
-    number = (latest_checkpoint(checkpoint.directory) or "").rpartition("-")[2]
-    if not number.isdecimal():
+    latest = latest_checkpoint(checkpoint.directory)
+    if latest is None:
         return 0
-    return int(number)
+    number = latest.rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0
 
 
 def _heads_as_one(names: list[str]) -> list[str]:

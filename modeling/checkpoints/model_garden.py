@@ -80,7 +80,7 @@ def read_model_garden(bundle: TensorBundle) -> CheckpointReader | None:
     # Tensors of other names are reported as unused, except copies and optimizer slots.
     used = set(keys.values())
     for name, key in encoder_keys.items():
-        # The encoder's own pooler may be a copy of that of the next-sentence head.
+        # The encoder's own pooler may be a copy of the next-sentence head's.
         if keys[name] != key and np.array_equal(bundle.read(key), bundle.read(keys[name])):
             used.add(key)
     unused = {}

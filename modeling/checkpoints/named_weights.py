@@ -1,8 +1,8 @@
 """Released weights by name: `google:uncased_L-12_H-768_A-12` and
 `hf:google-bert/bert-base-uncased`.
 
-Input: a checkpoint as a user names it. Output: its path; for such a name that of a directory in a
-cache. Only these two prefixes download anything; afterwards both work offline.
+Input: a checkpoint as a user names it. Output: its path; for such a name the path of a directory in
+a cache. Only these two prefixes download anything; afterwards both work offline.
 
 - `google:` the releases of google-research/bert, by `keras.utils.get_file` into the cache of this
   project.
@@ -148,7 +148,7 @@ def no_checkpoint(path: str) -> UserError:
 
 
 def local_path(checkpoint: str) -> str:
-    """Returns the path of a checkpoint; for released weights by name that of a directory in a
+    """Returns the path of a checkpoint; for released weights by name the path of a directory in a
     cache, into which they are downloaded if needed.
 
     Args:
@@ -207,7 +207,8 @@ def hub_name(checkpoint: str) -> str | None:
 def _download_release(url: str, directory: str) -> None:
     """Downloads and unpacks a release; of several processes each does, and the first one's stays.
 
-    No checksums are published: that of the first download is recorded, and later ones must have it.
+    No checksums are published: the checksum of the first download is recorded, and later ones must
+    have it.
     """
     # Imported here: it takes seconds, as the download does.
     import keras

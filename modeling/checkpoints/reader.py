@@ -206,7 +206,7 @@ def stored_weights(
       layout: `HUGGINGFACE`, `ORIGINAL`, or `MODEL_GARDEN`, whose shapes KerasHub has, too.
 
     Raises:
-      UserError: types, shapes or configuration are not those of a BERT.
+      UserError: types, shapes or configuration do not belong to a BERT.
     """
     tensors = {}
     for name, (row, file, key) in placed.items():
@@ -253,10 +253,10 @@ def _checked_by_shapes(
         shapes[name] = file.shapes[key]
         rows[name] = row
     inferred = config_from_shapes(shapes, rows, description)
+    if config is None:
+        return inferred
     # A checkpoint without a pooler, say, does not show all sizes.
-    if config is None or inferred is None:
-        return config or inferred
-    if config.num_attention_heads != inferred.num_attention_heads:
+    if inferred is not None and config.num_attention_heads != inferred.num_attention_heads:
         raise UserError(
             f"{description}: the configuration contradicts the tensors: num_attention_heads is "
             f"{config.num_attention_heads} there and {inferred.num_attention_heads} in the tensors"

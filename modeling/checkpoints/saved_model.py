@@ -44,8 +44,9 @@ def read_saved_model(bundle: TensorBundle) -> CheckpointReader | None:
     if weights is None:
         return None
     do_lower_case = None
-    for key in filter(_CASING.search, bundle.shapes):
-        do_lower_case = bool(np.asarray(bundle.raw(key)))
+    for key in bundle.shapes:
+        if _CASING.search(key):
+            do_lower_case = bool(np.asarray(bundle.raw(key)))
     vocab_file = os.path.join(folder, "assets", VOCAB_FILE)
     return dataclasses.replace(
         weights,
@@ -60,7 +61,7 @@ def _names(bundle: TensorBundle) -> dict[str, str]:
     keys: dict[str, str] = {}
     for key, name in ObjectGraph(bundle).names.items():
         if bundle.shapes[key]:
-            # Two variables may have the same name, such as those of two layers `dense`.
+            # Two variables may have the same name, such as the kernels of two layers `dense`.
             while name in keys:
                 name = f"another/{name}"
             keys[name] = key

@@ -1,8 +1,8 @@
 """Checkpoint files of TensorFlow, `PREFIX.index` and `PREFIX.data-00000-of-0000N`: found and opened
 as a `TensorBundle`.
 
-The keys in it are of three kinds: those of the Model Garden (`model_garden.py`), those of the
-original (TensorFlow 1: the released models, and checkpoints of its scripts), and our own, of a
+The keys in it are of three kinds: the Model Garden's (`model_garden.py`), the original's
+(TensorFlow 1: the released models, and checkpoints of its scripts), and our own, of a
 `tf.train.Checkpoint` with a fixed graph of names, so that the code may be rearranged freely: the
 `native_path`s of the original's names. Kernels with LoRA (arXiv 2106.09685) are saved merged, so
 that readers need not know of LoRA; the tensors that training needs to resume are beside them:
@@ -25,7 +25,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common import files
-from bert_common.errors import UserError, in_one_line
+from bert_common.errors import UserError, in_one_line, listed
 from data_gen.tokenization.settings import casing_of_release
 from modeling.checkpoints.companion_files import CONFIG_FILE, SUFFIX
 from modeling.checkpoints.optimizer_state import native_state
@@ -154,7 +154,8 @@ def _check_files(prefix: str) -> None:
         missing = [path for path in expected if path not in shards]
         if not missing:
             return
-        problem = problem or f"{missing[0]} is missing: the checkpoint has {count} data files"
+        if not problem:
+            problem = f"{missing[0]} is missing: the checkpoint has {count} data files"
     raise UserError(problem)
 
 
@@ -162,7 +163,7 @@ def _shards(prefix: str) -> list[str]:
     """Returns the paths of the data files of a prefix."""
     paths = files.glob_files(glob.escape(prefix) + ".data-*-of-*")
     # Temporary files of TensorFlow have further letters after the number.
-    return list(filter(re.compile(f"{_SHARD}$").search, paths))
+    return [path for path in paths if re.search(f"{_SHARD}$", path)]
 
 
 def find_prefix(path: str) -> str | None:
@@ -170,7 +171,7 @@ def find_prefix(path: str) -> str | None:
 
     A path is a prefix, one of its files, or a directory; `model.ckpt-21` may be `ckpt-21`. In a
     directory the newest `ckpt-N` is meant; of other names the one in the file `checkpoint`, or else
-    there must be one only. That of a SavedModel is below it.
+    there must be one only. The prefix of a SavedModel is below it.
 
     Raises:
       UserError: the directory holds several and names none of them, or the named one is missing.
@@ -201,7 +202,7 @@ def find_prefix(path: str) -> str | None:
             "is missing"
         )
     if len(prefixes) > 1:
-        names = ", ".join(map(os.path.basename, prefixes[:5]))
+        names = listed(prefixes[:5], os.path.basename)
         raise UserError(
             f"{path} holds {len(prefixes)} checkpoints ({names}): name the one that is meant, e.g. "
             f"{prefixes[-1]}"
@@ -328,8 +329,8 @@ def attach(root: tf.Module, path: str, value: tf.Module | tf.Variable) -> None:
 
 
 def weight_variables(model, lora: "LoraWeights | None" = None) -> dict[str, tf.Variable]:
-    """Returns native path → variable of every weight of a model, for `checkpoint_of`; those of
-    `lora` replace or join them."""
+    """Returns native path → variable of every weight of a model, for `checkpoint_of`; the variables
+    of `lora` replace or join them."""
     variables = {native_path(name): variable for name, variable in raw_variables(model).items()}
     if lora is not None:
         variables |= lora.variables
@@ -337,8 +338,8 @@ def weight_variables(model, lora: "LoraWeights | None" = None) -> dict[str, tf.V
 
 
 def checkpoint_of(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:
-    """Returns a checkpoint object that saves variables (also those of `MirroredStrategy`) by path,
-    with `SUFFIX` in the key."""
+    """Returns a checkpoint object that saves variables (also a `MirroredStrategy`'s) by path, with
+    `SUFFIX` in the key."""
     # Keys follow from this tree alone, so layers may be renamed without changing checkpoints.
     root = tf.Module()
     for path, variable in variables.items():
@@ -431,7 +432,7 @@ def write_original(
         prefix=os.path.join(directory, "bert_model.ckpt"),
         tensor_names=list(tensors),
         shape_and_slices=[""] * len(tensors),
-        tensors=list(map(tf.constant, tensors.values())),
+        tensors=[tf.constant(value) for value in tensors.values()],
     )
     config.to_file(os.path.join(directory, CONFIG_FILE))
 

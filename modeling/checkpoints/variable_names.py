@@ -2,7 +2,7 @@
 files.
 
 - bert-for-tf2: `PREFIX/encoder/layer_0/attention/self/query/kernel:0`, the original's names but
-  for those of the embeddings and of the intermediate layer
+  for the embeddings and the intermediate layer
 - keras-bert: `Encoder-1-MultiHeadSelfAttention/Encoder-1-MultiHeadSelfAttention_Wq:0`
 - the Model Garden, and the encoders on TF-Hub: `transformer/layer_0/self_attention/query/kernel`
 - this project's `export_model.py --api=tfhub`: the original's names
@@ -111,14 +111,14 @@ def _keras_bert_name(name: str) -> str | None:
     """Returns the original name of a variable of keras-bert; None for others."""
     *parts, leaf = name.split("/")
     layer = parts[-1] if parts else ""
-    # Some of its layers repeat their own name in that of the weight.
+    # Some of its layers repeat their own name in the name of the weight.
     leaf = leaf.removeprefix(f"{layer}_")
     match = _KERAS_BERT_LAYER.fullmatch(layer)
     if match is None:
         return _KERAS_BERT.get(layer, {}).get(leaf)
     weight = _KERAS_BERT.get(match[2], {}).get(leaf)
     # It counts its layers from 1.
-    return weight and f"{_LAYER}{int(match[1]) - 1}/{weight}"
+    return None if weight is None else f"{_LAYER}{int(match[1]) - 1}/{weight}"
 
 
 def _garden_name(name: str) -> str | None:
@@ -126,7 +126,7 @@ def _garden_name(name: str) -> str | None:
     match = _GARDEN_LAYER.search(name)
     if match is not None:
         layer = _GARDEN.get(match[2])
-        return layer and f"{_LAYER}{match[1]}/{layer}/{match[3]}"
+        return None if layer is None else f"{_LAYER}{match[1]}/{layer}/{match[3]}"
     return _GARDEN_OTHERS.get("/".join(name.split("/")[-2:]))
 
 

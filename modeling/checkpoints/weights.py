@@ -88,7 +88,7 @@ class Weight:
         }
         for letter, field in SIZES.items():
             sizes[letter] = getattr(config, field)
-        return tuple(map(sizes.__getitem__, self.shape))
+        return tuple(sizes[letter] for letter in self.shape)
 
     def is_transposed(self, layout: str) -> bool:
         """Whether a matrix is transposed in a layout, `HUGGINGFACE`, `MODEL_GARDEN` or
@@ -714,7 +714,7 @@ def _add_slots(slots: dict[str, WeightSlot], root, rows: Iterable[Weight]) -> No
 def _tagger_weights(layer) -> list[Weight]:
     """Returns the rows of a tagger on fixed activations, a `FeatureTagger`."""
     rows = []
-    # Names and paths are those of the first version, as checkpoints have them.
+    # Names and paths are as in the first version, whose checkpoints have them.
     for number in range(layer.depth):
         for direction in ("forward", "backward"):
             for name in ("kernel", "recurrent_kernel", "bias"):
@@ -737,11 +737,9 @@ def original_names(model) -> dict:
     """
     variables = {}
     for name, slot in weight_slots(model).items():
-        variable = getattr(slot.layer, slot.attribute)
+        value = getattr(slot.layer, slot.attribute)
         # A kernel with LoRA is a sum, computed from the variable that training leaves alone.
-        if not hasattr(variable, "assign"):
-            variable = slot.layer.unmerged_kernel
-        variables[name] = variable
+        variables[name] = value if hasattr(value, "assign") else slot.layer.unmerged_kernel
     return variables
 
 
@@ -793,11 +791,12 @@ def model_shapes(
             shapes[weight.original] = weight.sizes(config)
     for head in HEADS.values():
         # A tensor without axes, in a damaged file, has no number of classes.
-        existing = list(filter(tensors.get, names_of(head.weights)))
+        existing = [name for name in names_of(head.weights) if tensors.get(name)]
         if existing:
-            classes = head.classes or 0
             if head.has_free_classes:
                 classes = tensors[existing[0]][0]
+            else:
+                classes = 0 if head.classes is None else head.classes
             for weight in head.weights:
                 shapes[weight.original] = weight.sizes(config, classes)
     return shapes
@@ -913,7 +912,7 @@ def config_from_shapes(
 
 def show_shape(shape) -> str:
     """Returns a shape as messages show it, e.g. [2, 768]."""
-    return f"[{', '.join(map(str, shape))}]"
+    return f"[{', '.join(str(size) for size in shape)}]"
 
 
 def first_few(parts: list[str]) -> str:

@@ -6,8 +6,8 @@
 
 The tokenizers of tensorflow_text lower-case and clean by other rules than BERT's. Only the last
 step, splitting words into pieces, is taken from them; the steps before work on single characters,
-by lookups in tables (`build_tables`). The result equals that of `data_gen.tokenization.tokenizer`
-with one exception: two adjacent combining marks that both stay and that NFD would swap, which no
+by lookups in tables (`build_tables`). The result equals `data_gen.tokenization.tokenizer`'s with
+one exception: two adjacent combining marks that both stay and that NFD would swap, which no
 language writes.
 
 `pack` is `convert_single_example` of the original, with the rules of
@@ -195,7 +195,8 @@ class GraphTokenizer(tf.Module):
         self._unk_id = vocabulary.unk_id
         strips = strips_accents(do_lower_case, vocabulary.strip_accents)
         self._normalizes = do_lower_case or strips
-        self._tables = UnicodeTables(*map(tf.constant, build_tables(do_lower_case, strips)))
+        tables = build_tables(do_lower_case, strips)
+        self._tables = UnicodeTables(*(tf.constant(table) for table in tables))
         self._literal_tokens, self._normalized_tokens = _added_tokens(vocabulary, do_lower_case)
         placeholders = []
         added_ids = []
@@ -203,7 +204,7 @@ class GraphTokenizer(tf.Module):
             placeholders.append(chr(code))
             added_ids.append(vocabulary.added_tokens[code - _FIRST_PLACEHOLDER].id)
         self._num_pieces = len(vocabulary.word_pieces)
-        self._added_ids = tf.constant(added_ids or [0], tf.int32)
+        self._added_ids = tf.constant(added_ids if added_ids else [0], tf.int32)
         # Imported here, as models of ids need no tensorflow_text.
         try:
             import tensorflow_text
@@ -228,9 +229,10 @@ class GraphTokenizer(tf.Module):
         # Cut at white space and around ideographs; delete control characters.
         # Offsets are counted in characters before anything is deleted, as users index their texts.
         decoded = tf.strings.unicode_decode(texts, "UTF-8")
-        codes = decoded.values
         if self._literal_tokens or self._normalized_tokens:
-            codes = tf.where(codes >= _FIRST_PLACEHOLDER, _PRIVATE, codes)
+            codes = tf.where(decoded.values >= _FIRST_PLACEHOLDER, _PRIVATE, decoded.values)
+        else:
+            codes = decoded.values
         rows = decoded.value_rowids()
         starts = tf.cast(tf.ragged.range(decoded.row_lengths()).values, tf.int32)
         properties = self._lookup(codes)
@@ -383,9 +385,7 @@ def _added_tokens(
     normalized = []
     table = Normalization(do_lower_case, strips_accents(do_lower_case, vocabulary.strip_accents))
     for number, token in enumerate(vocabulary.added_tokens):
-        content = token.content
-        if token.normalized:
-            content = content.translate(table)
+        content = token.content.translate(table) if token.normalized else token.content
         if token.single_word or (token.normalized and " " in content):
             raise UserError(
                 f"the added token {token.content!r} can't be part of a graph: it is found "

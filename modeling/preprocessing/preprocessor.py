@@ -34,8 +34,8 @@ _VOCABULARIES: weakref.WeakValueDictionary[str, Vocabulary] = weakref.WeakValueD
 class BertPreprocessor(keras.layers.Layer):
     """Tokenizes texts or pairs and packs them: [CLS] a [SEP], or [CLS] a [SEP] b [SEP].
 
-    The ids are those of `Tokenizer` and of the fine-tuning scripts. The vocabulary is saved in a
-    `.keras` file, which needs no `vocab.txt`. Under other backends than TensorFlow it works in a
+    `Tokenizer` and the fine-tuning scripts give the same ids. The vocabulary is saved in a `.keras`
+    file, which needs no `vocab.txt`. Under other backends than TensorFlow it works in a
     `tf.data` pipeline, or on strings, and gives tensors of TensorFlow; not within a model.
 
     Args:
@@ -192,12 +192,9 @@ class BertPreprocessor(keras.layers.Layer):
 
         Keras saves the tokens among the assets.
         """
-        fingerprint = None
-        if self.vocabulary is not None:
-            fingerprint = self.vocabulary.fingerprint
         return {
             **super().get_config(),
-            "vocab_sha256": fingerprint,
+            "vocab_sha256": None if self.vocabulary is None else self.vocabulary.fingerprint,
             **self._tokenizer_settings(),
             "do_lower_case": self.do_lower_case,
             "max_seq_length": self.max_seq_length,
@@ -233,9 +230,11 @@ class BertPreprocessor(keras.layers.Layer):
             return cls(Vocabulary(tokens), **config)
         strip_accents = config.pop("strip_accents", None)
         added_tokens = [AddedToken(**token) for token in config.pop("added_tokens", ())]
-        vocabulary = _VOCABULARIES.get(fingerprint)
-        if vocabulary is not None:
-            vocabulary = Vocabulary(vocabulary.tokens, None, strip_accents, added_tokens)
+        known = _VOCABULARIES.get(fingerprint)
+        if known is None:
+            vocabulary = None
+        else:
+            vocabulary = Vocabulary(known.tokens, None, strip_accents, added_tokens)
         layer = cls(vocabulary, **config)
         layer._strip_accents = strip_accents
         layer._added_tokens = added_tokens

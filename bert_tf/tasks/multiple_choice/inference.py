@@ -66,10 +66,9 @@ class MultipleChoiceInference(TaskInference):
                 f"a {type(value).__name__} is no question with choices; expected is {_EXPECTED}"
             )
         if set(value) not in [set(layout) for layout in self.layouts]:
-            keys = listed(repr(key) for key in value)
             raise UserError(
-                f'the keys are {keys}; expected is {_EXPECTED}, with a "question" beside or in '
-                "place of the context if there is one"
+                f"the keys are {listed(value, repr)}; expected is {_EXPECTED}, with a "
+                '"question" beside or in place of the context if there is one'
             )
         context = value.get("context", "")
         question = value.get("question", "")
