@@ -43,8 +43,7 @@ _MAX_CLASSES = 50
 _MAX_COLUMNS = 10
 _MAX_HEAD_WIDTH = 70
 _MAX_CONFUSIONS = 20
-# Maximum number of classes for counts in the picture's cells.
-_MAX_NUMBERED = 25
+
 _MAX_NAME_LENGTH = 24
 
 

@@ -27,6 +27,7 @@ from bert_common.errors import UserError
 from bert_common.options import Options, option
 from data_gen.labeled.squad import SquadData
 from data_gen.labeled.squad_features import ContextTokens, Windows
+from data_gen.ragged import bounds_of
 
 # Number of windows that are handled together, in arrays of some 10 MB.
 _WINDOWS_AT_ONCE = 1024
@@ -180,8 +181,8 @@ def find_answers(
     num_questions = len(data.questions)
     # Windows of question q: window_bounds[q] to window_bounds[q + 1]; likewise tokens of windows.
     window_bounds = np.searchsorted(windows.question_index, np.arange(num_questions + 1))
-    token_bounds = _bounds(windows.row_lengths)
-    context_bounds = _bounds(windows.num_context_tokens)
+    token_bounds = bounds_of(windows.row_lengths)
+    context_bounds = bounds_of(windows.num_context_tokens)
     max_context = windows.max_context()
     question_contexts = np.array([question.context for question in data.questions])
     results: list[QuestionAnswers] = []
@@ -257,11 +258,6 @@ def collect_null_odds(results: Sequence[QuestionAnswers]) -> dict[str, float] | 
     return odds if odds else None
 
 
-def _bounds(lengths: np.ndarray) -> np.ndarray:
-    """Returns the starts of rows of these lengths, and the end of the last one."""
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-
-
 def _pad(logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Returns the logits of rows as [W, S], padded with a value worse than any logit."""
     padded = np.full((len(lengths), lengths.max(initial=1)), -np.inf, np.float32)
@@ -312,7 +308,7 @@ def _find_spans(
     limit = num_tokens[:, None]
     may_end = (last >= 0) & (last < limit)
     may_start = (first >= 0) & (first < limit)
-    position = _bounds(num_tokens)[:-1, None] + first
+    position = bounds_of(num_tokens)[:-1, None] + first
     # Positions outside of the context would belong to other windows.
     may_start[may_start] = max_context[position[may_start]]
     # All pairs of a start and an end of a window.

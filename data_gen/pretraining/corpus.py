@@ -19,6 +19,7 @@ import numpy as np
 
 from bert_common import files
 from bert_common.errors import UserError
+from data_gen.ragged import bounds_of
 from data_gen.tokenization.tokenizer import Tokenizer
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
@@ -352,7 +353,7 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
     sentences = np.diff(starts, append=len(all_paragraphs))
     return Documents(
         ids=all_ids,
-        sentence_offsets=np.concatenate([[0], np.cumsum(all_lengths)]),
+        sentence_offsets=bounds_of(all_lengths),
         document_offsets=np.concatenate([starts, [len(all_paragraphs)]]),
         document_ids=np.concatenate(documents)[starts],
         counts={

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from data_gen.pretraining.schema import Schema
+from data_gen.ragged import starts_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +88,7 @@ def pack(
     order = rng.permutation(len(space))
     order = order[np.argsort(row[order], kind="stable")]
     first = np.searchsorted(row[order], np.arange(rows))  # [rows], the first sequence of each row
-    before = np.cumsum(length[order]) - length[order]
+    before = starts_of(length[order])
     number = np.empty_like(row)
     offset = np.empty_like(row)
     number[order] = np.arange(len(order)) - first[row[order]]
@@ -201,7 +202,7 @@ def _prediction_slots(used: np.ndarray, packs: Packs, max_predictions: int) -> n
     count = used.sum(1)
     order = np.lexsort((packs.number, packs.row))  # row by row
     before = np.empty_like(packs.row)
-    before[order] = np.cumsum(count[order]) - count[order]
+    before[order] = starts_of(count[order])
     is_first = packs.number == 0
     before_row = np.zeros(packs.rows, np.int64)
     before_row[packs.row[is_first]] = before[is_first]

@@ -21,14 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from data_gen.ragged import bounds_of, lengths_of, starts_of
 from data_gen.tokenization.added_tokens import AddedTokens
 from data_gen.tokenization.settings import AddedToken
-from data_gen.tokenization.vectorized import (
-    PIECE_WITH_OFFSETS,
-    SEPARATOR,
-    VectorizedTokenizer,
-    lengths_of,
-)
+from data_gen.tokenization.vectorized import PIECE_WITH_OFFSETS, SEPARATOR, VectorizedTokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from data_gen.tokenization.wordpiece import (
     ID_BYTES,
@@ -319,11 +315,11 @@ class Tokenizer:
         # All chunks are found at once in the joined text: "\n" is white space, so no chunk crosses
         # the end of a text.
         text_lengths = lengths_of(texts)
-        text_starts = np.cumsum(text_lengths + 1) - text_lengths - 1
+        text_starts = starts_of(text_lengths + 1)
         chunk_starts = find_chunk_starts(joined)
         chunk_texts = np.searchsorted(text_starts, chunk_starts, side="right") - 1
         _shift_offsets(pieces, chunk_starts - text_starts[chunk_texts], counts)
-        first_pieces = np.concatenate([[0], np.cumsum(counts)])
+        first_pieces = bounds_of(counts)
         first_chunks = np.searchsorted(chunk_starts, np.append(text_starts, len(joined) + 1))
         return _Pieces(pieces, np.diff(first_pieces[first_chunks]))
 

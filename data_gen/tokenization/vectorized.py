@@ -13,11 +13,13 @@ sigma, the one character whose lower case depends on its context. Such texts mus
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
+
+from data_gen.ragged import lengths_of, starts_of
 
 # A word piece with its offsets in its word, in characters.
 PIECE_WITH_OFFSETS = np.dtype([("id", np.int32), ("start", np.int32), ("end", np.int32)])
@@ -62,11 +64,6 @@ _SLOT = np.dtype([("low", np.uint64), ("first", np.int32), ("count", np.int32)])
 # product are the hash.
 _LOW_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _HIGH_FACTOR = np.uint64(0xC2B2AE3D27D4EB4F)
-
-
-def lengths_of(items: Sequence[Sized]) -> np.ndarray:
-    """Returns the length of each item, int64 [N]."""
-    return np.fromiter(map(len, items), np.int64, len(items))
 
 
 class Units(NamedTuple):
@@ -327,7 +324,7 @@ class UnitTable:
         values = self._pieces_of(units + long_words)
         counts = lengths_of(values) // self._dtype.itemsize
         pieces = np.frombuffer(b"".join(values), self._dtype)
-        first = self._num_pieces + np.cumsum(counts) - counts
+        first = self._num_pieces + starts_of(counts)
         total = self._num_pieces + len(pieces)
         if total > len(self.pieces):
             room = np.empty(2 * total, self._dtype)

@@ -21,6 +21,7 @@ from bert_tf.training.examples import Dataset, Datasets, Examples, sets_by_role
 from data_gen.labeled import multiple_choice
 from data_gen.labeled.multiple_choice import NUMBERED, ChoiceQuestions
 from data_gen.labeled.pair_features import END, START_OF_A, encode_pairs
+from data_gen.ragged import starts_of
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
 
@@ -64,7 +65,7 @@ class ChoiceExamples(Examples):
     @functools.cached_property
     def first_rows(self) -> np.ndarray:
         """int64 [E], the row of the first choice of each question."""
-        return np.cumsum(self.num_choices) - self.num_choices
+        return starts_of(self.num_choices)
 
     @functools.cached_property
     def lengths(self) -> np.ndarray:
@@ -101,7 +102,7 @@ class ChoiceExamples(Examples):
             # The loss has a value per choice: a padding example without any would change its shape.
             counts = np.where(np.arange(len(indices)) < num_real, counts, 1)
             values["num_choices"] = counts.astype(np.int32)
-            values["first_choice"] = (np.cumsum(counts) - counts).astype(np.int32)
+            values["first_choice"] = starts_of(counts).astype(np.int32)
         # Rows of missing choices point to the first row, with a length of 0.
         numbers = np.arange(self.max_choices)
         is_choice = numbers < counts[:, None]  # [B, K]

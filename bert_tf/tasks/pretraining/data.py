@@ -27,6 +27,7 @@ from data_gen.pretraining.packing import Packs, put_in_rows
 from data_gen.pretraining.record_writer import sequence_features
 from data_gen.pretraining.records import find_records, stated_counts
 from data_gen.pretraining.schema import MASK_FEATURES, Schema
+from data_gen.ragged import starts_of
 from modeling.config import BertConfig
 
 # Number of files inspected in parallel: a remote file costs several reads of 50 ms each.
@@ -308,7 +309,7 @@ def mask_records(
     # Rows were packed for the predictions of the flags of data generation: there may be too many
     # only if training has other flags. Then the last sequences of a row get fewer.
     predictions = predictions_of(length, masking.masked_lm_prob, max_predictions)
-    before = np.cumsum(predictions) - predictions
+    before = starts_of(predictions)
     before -= before[np.searchsorted(row, row)]
     draws = KeyedDraws(
         seed,

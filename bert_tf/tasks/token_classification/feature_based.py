@@ -42,6 +42,7 @@ from bert_tf.training.phases import Phase
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.run_directory import ACTIVATIONS
 from data_gen.labeled.word_windows import WordWindows
+from data_gen.ragged import bounds_of
 from modeling import costs
 from modeling.bilstm import BertForFeatureTagging, encoder_states
 from modeling.checkpoints.load import config_for, read_checkpoint
@@ -460,6 +461,6 @@ def words_of(windows: WordWindows, first: int, end: int) -> range:
 
     Windows and words are in the same order.
     """
-    token_borders = np.concatenate([[0], np.cumsum(windows.row_lengths)])
+    token_borders = bounds_of(windows.row_lengths)
     first_word, end_word = np.searchsorted(windows.positions, token_borders[[first, end]]).tolist()
     return range(first_word, end_word)

@@ -30,6 +30,7 @@ from bert_tf.tasks.token_classification.options import COMBINATIONS
 from bert_tf.training.examples import Examples
 from data_gen.labeled.tag_schemes import find_chunks, parse_names
 from data_gen.labeled.word_windows import WordPieces, WordWindows, encode_words, make_windows
+from data_gen.ragged import bounds_of, lengths_of
 from modeling.bilstm import BertForFeatureTagging, encoder_states
 from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.weights import FEATURE_TAGGER_PREFIX
@@ -92,7 +93,7 @@ class TokenClassificationInference(TaskInference):
 
     def predict(self, inputs: list) -> list[dict]:
         windows, all_offsets = self._windows(inputs)
-        num_words = np.array([len(offsets) for offsets in all_offsets])
+        num_words = lengths_of(all_offsets)
         # If no input has a word, no window is made.
         probabilities = np.zeros((0, len(self.labels)), np.float32)
         if len(windows):
@@ -397,7 +398,7 @@ class FeatureTaggerInference(TokenClassificationInference):
 
     def _score(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         # Run the tagger on some texts at a time: memory grows with the longest of them.
-        words = np.concatenate([[0], np.cumsum(lengths)])
+        words = bounds_of(lengths)
         parts = []
         for first in range(0, len(lengths), self._batch_size):
             batch = lengths[first : first + self._batch_size]
