@@ -47,8 +47,8 @@ class ChunkCounts:
 def count_chunks(gold: Chunks, guess: Chunks, correct_tags: int) -> ChunkCounts:
     """Counts chunks; a predicted one is right if borders and type are."""
     # Sets of spans: borders and type must agree.
-    gold_spans = _named_spans(gold)
-    guessed_spans = _named_spans(guess)
+    gold_spans = named_spans(gold)
+    guessed_spans = named_spans(guess)
     return ChunkCounts(
         tokens=len(gold.types),
         correct_tags=correct_tags,
@@ -112,7 +112,7 @@ def type_confusion(gold: Chunks, guess: Chunks) -> tuple[np.ndarray, list[str]]:
     # Borders → [right type, predicted type].
     types: dict[tuple[int, int], list[str]] = {}
     for side, chunks in enumerate((gold, guess)):
-        for first, end, name in _named_spans(chunks):
+        for first, end, name in named_spans(chunks):
             types.setdefault((first, end), [NO_ENTITY, NO_ENTITY])[side] = name
     matrix = np.zeros((len(names), len(names)), np.int64)
     for right, predicted in types.values():
@@ -120,7 +120,7 @@ def type_confusion(gold: Chunks, guess: Chunks) -> tuple[np.ndarray, list[str]]:
     return matrix, names
 
 
-def _named_spans(chunks: Chunks) -> set[tuple[int, int, str]]:
+def named_spans(chunks: Chunks) -> set[tuple[int, int, str]]:
     """Returns first word, end (exclusive) and type of every chunk."""
     return {(first, end, chunks.type_names[kind]) for first, end, kind in chunks.spans().tolist()}
 
@@ -136,6 +136,6 @@ def _count_types(spans: set[tuple[int, int, str]]) -> Counter[str]:
 def _surface_forms(words: Sequence[str], chunks: Chunks) -> set[tuple[str, str]]:
     """Returns the different pairs of surface form and type."""
     forms = set()
-    for first, end, name in _named_spans(chunks):
+    for first, end, name in named_spans(chunks):
         forms.add((" ".join(words[first:end]), name))
     return forms

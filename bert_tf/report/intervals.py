@@ -59,7 +59,7 @@ def mean(name: str, values: Sequence[float], baseline: float | None = None) -> S
 def macro_f1(matrix: np.ndarray) -> Score:
     """Returns the mean of the classes' F1 from a confusion matrix int [C, C], rows the true ones.
 
-    The interval is that of matrices with as many examples, drawn from this one.
+    The interval comes from matrices with as many examples, drawn from this one.
     """
     num_examples = int(matrix.sum())
     random = np.random.default_rng(0)

@@ -19,6 +19,7 @@ from bert_tf.report import intervals
 from bert_tf.report.intervals import Score
 from bert_tf.training import run_directory
 from data_gen.labeled import tag_schemes
+from data_gen.labeled.tag_schemes import Chunks
 from modeling.checkpoints.companion_files import INPUTS_FILE, RUN_ID, SELECTION_FILE, TASK_FILE
 
 # Written by the tasks: predictions for the development set with the right answers.
@@ -29,6 +30,8 @@ SAMPLES_FILE = "eval_samples.jsonl"
 RESULTS_FILE = "eval_results.json"
 _MOST_ERRORS = 20
 _NUM_BINS = 10
+# The interval of macro F1 takes time with the square of the number of classes.
+_MOST_CLASSES = 50
 _QUESTION_WORDS = ("who", "what", "when", "where", "why", "which", "how")
 # Words of a question: up to so many, for the groups by length.
 _LENGTHS = (5, 10, 15, 20)
@@ -124,7 +127,8 @@ def _facts(directory: str) -> dict[str, str]:
     task = json_files.read_object(os.path.join(directory, TASK_FILE))
     facts = {"task": str(task.get("kind", "pre-training")).replace("_", " ")}
     flags = run_directory.read_flags(directory)
-    facts["start"] = str(flags.get("init_checkpoint") or "random weights")
+    start = flags.get("init_checkpoint")
+    facts["start"] = "random weights" if start is None else str(start)
     starts = run_directory.read_starts(directory)
     if starts:
         facts["command"] = starts[-1]["command"]
@@ -177,46 +181,62 @@ def curves(reports: Iterable[Mapping]) -> dict[str, dict[str, list]]:
 
 
 def _add_classes(numbers: Numbers, rows: list[dict]) -> None:
-    """Adds what predictions of classes or scores with their true labels show."""
-    rows = [row for row in rows if "true_label" in row or "true_score" in row]
-    if not rows:
-        return
-    if "score" in rows[0]:
-        scores = np.array([row["score"] for row in rows])
-        true_scores = np.array([row["true_score"] for row in rows])
-        numbers.scores.append(intervals.correlation("pearson", scores, true_scores))
-        order = np.argsort(-np.abs(scores - true_scores), kind="stable")[:_MOST_ERRORS]
-        errors = [(rows[i]["id"], _text(rows[i]), true_scores[i], scores[i]) for i in order]
-        numbers.tables.append(
-            Table("Largest errors", ("row", "text", "true score", "score"), errors)
-        )
-        return
-    if isinstance(rows[0]["true_label"], list):
-        exact = [sorted(row["true_label"]) == sorted(row["labels"]) for row in rows]
-        numbers.scores.append(intervals.share("subset_accuracy", sum(exact), len(exact)))
-        return
-    names = list(rows[0]["probabilities"])
-    true = np.array([names.index(row["true_label"]) for row in rows])
-    predicted = np.array([names.index(row["label"]) for row in rows])
-    probabilities = np.array([row["probabilities"][row["label"]] for row in rows])
+    """Adds what predictions show, by the kind of their true labels."""
+    if rows and "true_score" in rows[0]:
+        _add_scores(numbers, rows)
+    elif rows and "true_labels" in rows[0]:
+        num_right = 0
+        for row in rows:
+            num_right += sorted(row["true_labels"]) == sorted(row["labels"])
+        numbers.scores.append(intervals.share("subset_accuracy", num_right, len(rows)))
+    elif rows and "true_label" in rows[0]:
+        _add_labels(numbers, rows)
+
+
+def _add_scores(numbers: Numbers, rows: list[dict]) -> None:
+    scores = _column(rows, "score")
+    true_scores = _column(rows, "true_score")
+    numbers.scores.append(intervals.correlation("pearson", scores, true_scores))
+    errors = []
+    for index in np.argsort(-np.abs(scores - true_scores), kind="stable")[:_MOST_ERRORS]:
+        row = rows[index]
+        errors.append((row["id"], _text(row), row["true_score"], row["score"]))
+    header = ("row", "text", "true score", "score")
+    numbers.tables.append(Table("Largest errors", header, errors))
+
+
+def _add_labels(numbers: Numbers, rows: list[dict]) -> None:
+    true_labels = _column(rows, "true_label")
+    labels = _column(rows, "label")
+    # Lines of many classes have the most probable ones only.
+    names, classes = np.unique(np.concatenate([true_labels, labels]), return_inverse=True)
+    true, predicted = np.split(classes, 2)
     is_right = true == predicted
     matrix = confusion_matrix(predicted, true, len(names))
-    most_frequent = matrix.sum(axis=1).max() / len(rows)
+    most_frequent = int(matrix.sum(axis=1).max())
     numbers.scores.append(
-        intervals.share("accuracy", int(is_right.sum()), len(rows), float(most_frequent))
+        intervals.share("accuracy", int(is_right.sum()), len(rows), most_frequent / len(rows))
     )
-    numbers.scores.append(intervals.macro_f1(matrix))
-    numbers.confusion = Confusion(names, matrix)
+    if len(names) <= _MOST_CLASSES:
+        numbers.scores.append(intervals.macro_f1(matrix))
+    numbers.confusion = Confusion(names.tolist(), matrix)
+    probabilities = np.zeros(len(rows))
+    for index, row in enumerate(rows):
+        probabilities[index] = row["probabilities"][row["label"]]
     numbers.reliability = reliability(probabilities, is_right)
     errors = []
-    for index in np.argsort(-probabilities, kind="stable"):
-        if not is_right[index] and len(errors) < _MOST_ERRORS:
+    for index in np.argsort(np.where(is_right, 1, -probabilities), kind="stable")[:_MOST_ERRORS]:
+        if not is_right[index]:
             row = rows[index]
-            errors.append(
-                (row["id"], _text(row), row["true_label"], row["label"], probabilities[index])
-            )
+            probability = float(probabilities[index])
+            errors.append((row["id"], _text(row), row["true_label"], row["label"], probability))
     header = ("row", "text", "true", "predicted", "probability")
     numbers.tables.append(Table("Most confident errors", header, errors))
+
+
+def _column(rows: list[dict], name: str) -> np.ndarray:
+    """Returns the values of a field in all rows."""
+    return np.array([row[name] for row in rows])
 
 
 def reliability(probabilities: np.ndarray, is_right: np.ndarray) -> list[Bin]:
@@ -246,93 +266,91 @@ def _text(row: Mapping) -> str:
 
 def _add_tags(numbers: Numbers, text: str) -> None:
     """Adds what columns of word, true tag and predicted tag show."""
-    sentences = [block.split("\n") for block in text.strip("\n").split("\n\n") if block]
-    rows = [line.rsplit(" ", 2) for sentence in sentences for line in sentence]
-    if not rows or any(len(row) != 3 for row in rows):
-        # Without true tags there is nothing to compare.
+    lengths = []
+    tags: list[list[str]] = []
+    for sentence in text.strip("\n").split("\n\n"):
+        lines = sentence.split("\n")
+        lengths.append(len(lines))
+        for line in lines:
+            tags.append(line.rsplit(" ", 2)[1:])
+    # The file may have no true tags to compare with.
+    if any(len(pair) != 2 for pair in tags):
         return
-    true, predicted = [row[1] for row in rows], [row[2] for row in rows]
-    is_right = [a == b for a, b in zip(true, predicted, strict=True)]
-    most_frequent = collections.Counter(true).most_common(1)[0][1] / len(true)
-    numbers.scores.append(intervals.share("accuracy", sum(is_right), len(is_right), most_frequent))
-    lengths = np.array([len(sentence) for sentence in sentences])
-    tag_names = sorted({*true, *predicted})
-    parsed = tag_schemes.parse_names(tag_names)
+    names, classes = np.unique(np.array(tags), return_inverse=True)
+    true, predicted = classes.reshape(-1, 2).T
+    num_right = int((true == predicted).sum())
+    most_frequent = int(np.bincount(true).max())
+    accuracy = intervals.share("accuracy", num_right, len(true), most_frequent / len(true))
+    parsed = tag_schemes.parse_names(names.tolist())
     if parsed is None:
-        _add_tag_confusions(numbers, true, predicted)
+        numbers.scores.append(accuracy)
+        pairs = collections.Counter(tuple(pair) for pair in tags if pair[0] != pair[1])
+        rows = [(*pair, count) for pair, count in pairs.most_common(_MOST_ERRORS)]
+        header = ("true", "predicted", "words")
+        numbers.tables.append(Table("Most frequent confusions", header, rows))
         return
-    chunks = []
-    for tags in (true, predicted):
-        ids = np.array([tag_names.index(tag) for tag in tags])
-        chunks.append(tag_schemes.find_chunks(ids, parsed, lengths))
-    counts = conlleval.count_chunks(chunks[0], chunks[1], sum(is_right))
-    numbers.scores.insert(0, _chunk_score(chunks, lengths))
+    gold = tag_schemes.find_chunks(true, parsed, np.array(lengths))
+    guess = tag_schemes.find_chunks(predicted, parsed, np.array(lengths))
+    numbers.scores += [_chunk_score(gold, guess, np.cumsum(lengths)), accuracy]
+    counts = conlleval.count_chunks(gold, guess, num_right)
     types = []
     for name in sorted({*counts.gold, *counts.guessed}):
         precision, recall, f1 = counts.of_type(name)
         types.append((name, precision / 100, recall / 100, f1 / 100, counts.gold[name]))
     header = ("type", "precision", "recall", "F1", "chunks")
     numbers.tables.append(Table("Types", header, types))
-    matrix, names = conlleval.type_confusion(*chunks)
-    numbers.confusion = Confusion(names, matrix)
+    matrix, type_names = conlleval.type_confusion(gold, guess)
+    numbers.confusion = Confusion(type_names, matrix)
 
 
-def _chunk_score(chunks: list, lengths: np.ndarray) -> Score:
-    """Returns F1 of chunks with an interval over sentences."""
-    ends = np.cumsum(lengths)
-    spans = []
-    for side in chunks:
-        spans.append({tuple(span) for span in _spans(side)})
-    counts = np.zeros((3, len(lengths)), np.int64)
-    for row, part in enumerate((spans[0] & spans[1], spans[1], spans[0])):
-        for first, _, _ in part:
+def _chunk_score(gold: Chunks, guess: Chunks, ends: np.ndarray) -> Score:
+    """Returns F1 of chunks with an interval over sentences, which end before the words `ends`."""
+    counts = np.zeros((3, len(ends)), np.int64)
+    gold_spans = conlleval.named_spans(gold)
+    guess_spans = conlleval.named_spans(guess)
+    for row, spans in enumerate((gold_spans & guess_spans, guess_spans, gold_spans)):
+        for first, _, _ in spans:
             counts[row, np.searchsorted(ends, first, side="right")] += 1
     return intervals.f1_of_counts(*counts)
 
 
-def _spans(chunks) -> list[tuple[int, int, str]]:
-    return [(first, end, chunks.type_names[kind]) for first, end, kind in chunks.spans().tolist()]
-
-
-def _add_tag_confusions(numbers: Numbers, true: list[str], predicted: list[str]) -> None:
-    pairs = collections.Counter(zip(true, predicted, strict=True))
-    rows = [(*pair, count) for pair, count in pairs.most_common() if pair[0] != pair[1]]
-    header = ("true", "predicted", "words")
-    numbers.tables.append(Table("Most frequent confusions", header, rows[:_MOST_ERRORS]))
-
-
 def _add_answers(numbers: Numbers, rows: list[dict]) -> None:
     """Adds what answers to questions show, if the right ones are known."""
+    # In version 1.1 a question without a right answer is not scored.
     rows = [row for row in rows if "f1" in row]
     if not rows:
         return
-    exact = [row["exact"] for row in rows]
-    f1 = [row["f1"] for row in rows]
-    unanswerable = [not row["answerable"] for row in rows]
-    baseline = sum(unanswerable) / len(rows)
-    numbers.scores.append(intervals.share("exact", sum(exact), len(exact), baseline))
+    exact = _column(rows, "exact")
+    f1 = _column(rows, "f1")
+    # Always "no answer" is right where there is none.
+    baseline = 1 - float(_column(rows, "answerable").mean())
+    numbers.scores.append(intervals.share("exact", int(exact.sum()), len(rows), baseline))
     numbers.scores.append(intervals.mean("f1", f1, baseline))
-    by_word = [_question_word(row["question"]) for row in rows]
-    by_length = [_length_group(len(row["question"].split())) for row in rows]
+    by_word: dict[str, list[int]] = {}
+    by_length: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        words = row["question"].lower().split()
+        by_word.setdefault(_question_word(words), []).append(index)
+        by_length.setdefault(_length_group(len(words)), []).append(index)
     for title, groups in (("By question word", by_word), ("By words of the question", by_length)):
-        numbers.tables.append(_grouped(title, groups, rows))
+        table = Table(title, ("group", "exact", "F1", "questions"), [])
+        for group, indices in sorted(groups.items()):
+            means = (float(exact[indices].mean()), float(f1[indices].mean()))
+            table.rows.append((group, *means, len(indices)))
+        numbers.tables.append(table)
     if "null_odds" in rows[0]:
         numbers.lines["Scores by threshold of “no answer”"] = _threshold_curve(rows)
-    errors = sorted((row for row in rows if not row["exact"]), key=lambda row: -row["probability"])
-    numbers.tables.append(
-        Table(
-            "Most confident errors",
-            ("question", "text", "right answer", "answer", "probability"),
-            [
-                (row["id"], row["question"], row["right"], row["text"], row["probability"])
-                for row in errors[:_MOST_ERRORS]
-            ],
-        )
-    )
+    errors = []
+    for index in np.argsort(-_column(rows, "probability"), kind="stable"):
+        row = rows[index]
+        if not row["exact"] and len(errors) < _MOST_ERRORS:
+            texts = (row["question"], row["right"], row["text"])
+            errors.append((row["id"], *texts, row["probability"]))
+    header = ("question", "text", "right answer", "answer", "probability")
+    numbers.tables.append(Table("Most confident errors", header, errors))
 
 
-def _question_word(question: str) -> str:
-    words = question.lower().split()
+def _question_word(words: list[str]) -> str:
     for word in _QUESTION_WORDS:
         if word in words:
             return word
@@ -346,28 +364,15 @@ def _length_group(num_words: int) -> str:
     return f"over {_LENGTHS[-1]}"
 
 
-def _grouped(title: str, groups: list[str], rows: list[dict]) -> Table:
-    members: dict[str, list[dict]] = {}
-    for group, row in zip(groups, rows, strict=True):
-        members.setdefault(group, []).append(row)
-    lines = []
-    for group, part in sorted(members.items()):
-        exact = float(np.mean([row["exact"] for row in part]))
-        f1 = float(np.mean([row["f1"] for row in part]))
-        lines.append((group, exact, f1, len(part)))
-    return Table(title, ("group", "exact", "F1", "questions"), lines)
-
-
 def _threshold_curve(rows: list[dict]) -> dict[str, list]:
     """Returns exact match and F1 if questions with null odds above a threshold get no answer."""
-    odds = np.array([row["null_odds"] for row in rows])
-    is_answerable = np.array([row["answerable"] for row in rows])
+    odds = _column(rows, "null_odds")
+    # Giving no answer is right if there is none.
+    without_answer = 1 - _column(rows, "answerable")
     curve: dict[str, list] = {"exact": [], "F1": []}
     for threshold in np.quantile(odds, np.linspace(0, 1, 41)):
-        is_answered = odds <= threshold
-        for name, key in (("exact", "span_exact"), ("F1", "span_f1")):
-            values = np.array([row[key] for row in rows], float)
-            scores = np.where(is_answered, values, ~is_answerable)
+        for name, field in (("exact", "span_exact"), ("F1", "span_f1")):
+            scores = np.where(odds <= threshold, _column(rows, field), without_answer)
             curve[name].append((float(threshold), float(scores.mean())))
     return curve
 
@@ -375,5 +380,7 @@ def _threshold_curve(rows: list[dict]) -> dict[str, list]:
 def _add_samples(numbers: Numbers, rows: list[dict]) -> None:
     """Adds filled masks of pre-training."""
     header = ("text", "true", "predicted", "probability")
-    samples = [tuple(row[name] for name in header) for row in rows]
-    numbers.tables.append(Table("Filled masks", header, samples))
+    table = Table("Filled masks", header, [])
+    for row in rows:
+        table.rows.append((row["text"], row["true"], row["predicted"], row["probability"]))
+    numbers.tables.append(table)

@@ -74,7 +74,7 @@ def _scores(numbers: Numbers) -> str:
 
 
 def _curves(curves: Mapping[str, Mapping[str, Sequence]]) -> str:
-    """Returns the drawings of all metrics, those of one group beside each other."""
+    """Returns the drawings of all metrics, group by group."""
     drawings = []
     for group in _GROUPS:
         for metric, splits in curves.items():

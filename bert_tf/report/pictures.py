@@ -35,18 +35,17 @@ def escape(text: object) -> str:
 class _Axis:
     """Maps values to places between two edges."""
 
-    def __init__(self, values: Sequence[float], first: float, last: float):
-        self._low = min(values)
-        self._high = max(values)
-        if self._low == self._high:
-            self._low -= 0.5
-            self._high += 0.5
+    def __init__(self, low: float, high: float, first: float, last: float):
+        # A single value stands in the middle.
+        margin = 0.5 if low == high else 0.0
+        self._low = float(low) - margin
+        self._high = float(high) + margin
         self._first = first
         self._last = last
 
     def place(self, value: float) -> float:
         share = (value - self._low) / (self._high - self._low)
-        return round(self._first + share * (self._last - self._first), 1)
+        return round(float(self._first + share * (self._last - self._first)), 1)
 
     def ticks(self) -> list[float]:
         """Returns some round values in the range."""
@@ -68,14 +67,15 @@ def lines(title: str, series: Mapping[str, Sequence[tuple[float, float]]], unit:
     """
     finite = {}
     for name, points in series.items():
-        kept = [point for point in points if math.isfinite(point[0] + point[1])]
-        if kept:
-            finite[name] = _thinned(kept)
+        array = np.array(points, np.float64).reshape(-1, 2)
+        array = array[np.isfinite(array).all(axis=1)]
+        if len(array):
+            finite[name] = _thinned(array)
     if not finite:
         return ""
-    all_points = [point for points in finite.values() for point in points]
-    x_axis = _Axis([x for x, _ in all_points], _LEFT, _RIGHT)
-    y_axis = _Axis([y for _, y in all_points], _BOTTOM, _TOP)
+    xs, ys = np.concatenate(list(finite.values())).T
+    x_axis = _Axis(xs.min(), xs.max(), _LEFT, _RIGHT)
+    y_axis = _Axis(ys.min(), ys.max(), _BOTTOM, _TOP)
     parts = []
     for value in y_axis.ticks():
         y = y_axis.place(value)
@@ -85,23 +85,24 @@ def lines(title: str, series: Mapping[str, Sequence[tuple[float, float]]], unit:
         parts.append(_label(f"{value:.4g}", x_axis.place(value), _HEIGHT - 10))
     for number, (name, points) in enumerate(finite.items()):
         color = number % _NUM_COLORS
-        places = [(x_axis.place(x), y_axis.place(y)) for x, y in points]
-        text = " ".join(f"{x},{y}" for x, y in places)
-        parts.append(f'<polyline class="line{color}" points="{text}"/>')
-        if len(points) < _FEW_POINTS:
-            parts += [_dot(x, y, 2.5, color) for x, y in places]
+        line = ""
+        for x, y in points:
+            place = (x_axis.place(x), y_axis.place(y))
+            line += f"{place[0]},{place[1]} "
+            if len(points) < _FEW_POINTS:
+                parts.append(_dot(*place, 2.5, color))
+        parts.append(f'<polyline class="line{color}" points="{line}"/>')
         parts.append(_label(name, _LEFT + 6 + 90 * number, _TOP, "start", f"name{color}"))
     if unit:
         title += f" ({unit})"
     return _figure(title, parts, _WIDTH, _HEIGHT)
 
 
-def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Returns at most as many points as can be seen."""
+def _thinned(points: np.ndarray) -> np.ndarray:
+    """Returns at most as many points [N, 2] as can be seen."""
     if len(points) <= _MOST_POINTS:
         return points
-    means = [part.mean(axis=0) for part in np.array_split(np.array(points), _MOST_POINTS)]
-    return [(float(x), float(y)) for x, y in means]
+    return np.array([part.mean(axis=0) for part in np.array_split(points, _MOST_POINTS)])
 
 
 def matrix(title: str, names: Sequence[str], counts: np.ndarray) -> str:
@@ -141,8 +142,8 @@ def _cell(x: float, y: float, size: int, count: int, share: float, kind: str) ->
 
 def reliability(title: str, bins: Sequence) -> str:
     """Returns accuracy by predicted probability; on the diagonal probabilities are true."""
-    x_axis = _Axis([0, 1], _LEFT, _LEFT + 160)
-    y_axis = _Axis([0, 1], _BOTTOM, _TOP)
+    x_axis = _Axis(0, 1, _LEFT, _LEFT + 160)
+    y_axis = _Axis(0, 1, _BOTTOM, _TOP)
     start = f'x1="{x_axis.place(0)}" y1="{y_axis.place(0)}"'
     end = f'x2="{x_axis.place(1)}" y2="{y_axis.place(1)}"'
     parts = [f'<line class="grid" {start} {end}/>']
