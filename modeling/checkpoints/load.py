@@ -225,9 +225,9 @@ def _best_weights(path: str) -> str:
     for directory in (os.path.join(path, BEST_DIRECTORY), path):
         record_file = os.path.join(directory, BEST_RECORD)
         if files.exists(record_file):
-            record = read_best_record(directory)
+            step = json_files.read_object(record_file, {"step": int | None}).get("step")
             # The record decides: a run that was killed may have left other weights beside it.
-            prefix = os.path.join(directory, f"{CHECKPOINT_NAME}-{record['step']}")
+            prefix = os.path.join(directory, f"{CHECKPOINT_NAME}-{step}")
             if files.exists(f"{prefix}.index"):
                 _check_run(prefix, read_task_file(os.path.join(directory, TASK_FILE)).get(RUN_ID))
                 return prefix
