@@ -693,6 +693,11 @@ def encoding_of(start: bytes) -> str:
     return "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
 
 
+def most_unpacked(path: str) -> int:
+    """Returns the number of bytes that a compressed file may unpack to."""
+    return max(_UNPACKED_BYTES, _MOST_PACKED * file_size(path))
+
+
 def read_text(path: str) -> str:
     """Returns the text of a file, compressed or not.
 
@@ -705,7 +710,7 @@ def read_text(path: str) -> str:
             if file is raw:
                 data = file.read()
                 return data.decode(encoding_of(data))
-            max_bytes = max(_UNPACKED_BYTES, _MOST_PACKED * file_size(path))
+            max_bytes = most_unpacked(path)
             data = file.read(max_bytes + 1)
             if len(data) > max_bytes:
                 raise UserError(

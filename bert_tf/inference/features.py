@@ -31,6 +31,7 @@ from bert_common.parallel import portions
 from bert_common.progress import Progress
 from bert_common.text_lines import decoded_lines
 from bert_tf.inference.options import ExtractOptions, InferenceSettings
+from bert_tf.runs.contents import InputFacts
 from bert_tf.runs.run import set_up_devices
 from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.training.devices import Devices
@@ -174,6 +175,7 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
       UserError: a file can't be read, the checkpoint lacks a part, there is no such layer, or
         sequences are longer than the position table.
     """
+    facts = InputFacts.of(options)
     # Fails before the long work, not after it.
     if not files.is_remote(options.output_file):
         prepare_output_file(options.output_file, "output_file")
@@ -223,6 +225,7 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
             num_lines += len(chunk)
             num_tokens += len(features.input_ids)
             num_truncated += features.truncated
+        facts.check()
     return num_lines, num_tokens, num_truncated
 
 

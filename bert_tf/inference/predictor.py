@@ -22,6 +22,7 @@ from bert_common.errors import UserError
 from bert_common.text_lines import LONGEST_LINE
 from bert_tf.inference.options import InferenceSettings, PredictOptions, choose_task, task_class
 from bert_tf.inference.table_prediction import open_table, predict_table
+from bert_tf.runs.contents import InputFacts
 from data_gen.labeled.row_formats import looks_like_json
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
@@ -201,6 +202,7 @@ def serve(
 def run(options: PredictOptions) -> None:
     """Answers the lines of a file, or of standard input as they come, for `predict.py`."""
     log = functools.partial(print, file=sys.stderr, flush=True)
+    facts = InputFacts.of(options)
     # A wrong name of a column is found before the model is loaded.
     table = None
     if options.reads_table:
@@ -229,6 +231,8 @@ def run(options: PredictOptions) -> None:
         else:
             name = "standard input" if options.input_file == "-" else options.input_file
             count, errors = serve(predictor, source, write, name)
+        # Answers about a file that changed meanwhile do not appear under their name.
+        facts.check()
     truncated = predictor.inference.truncated
     if truncated:
         log(

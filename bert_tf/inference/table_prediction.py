@@ -90,6 +90,8 @@ def predict_table(
                 first_fault = first_fault or f"{table.unit} {row.line}: {result[_REASON]}"
             writer.add(row, result)
         writer.flush()
+    if not num_rows:
+        raise UserError(f"{table.path} has no row below its header")
     # If no row can be used, the cause is one of the whole file.
     if num_unusable == num_rows:
         raise UserError(f"{table.path}: no row can be predicted; the first is {first_fault}")

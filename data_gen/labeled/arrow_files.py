@@ -23,7 +23,8 @@ from bert_common.errors import UserError, in_one_line
 # First bytes of Parquet files and of Arrow's files; Arrow's streams have none.
 _PARQUET = b"PAR1"
 _ARROW_FILE = b"ARROW1"
-_ROWS_PER_BATCH = 1024
+# A page of some kilobytes may hold the text of all its rows once, and a batch every time.
+_ROWS_PER_BATCH = 64
 
 
 class ArrowFile:
@@ -48,14 +49,10 @@ class ArrowFile:
             # Two flags may name one column, and a table with a column twice can't be asked for it
             # by name.
             names = list(dict.fromkeys(choose(source.names)))
-            table = source.read(names)
-            columns = {}
-            for name in names:
-                values = table.column(name).to_pylist()
-                class_names = source.class_names(name)
-                if use_class_names and class_names:
-                    values = [_with_names(value, class_names) for value in values]
-                columns[name] = values
+            columns: dict[str, list] = {name: [] for name in names}
+            for batch in source.batches(names):
+                for name in names:
+                    columns[name] += source.values(batch, name, use_class_names)
         return columns
 
     def rows(self, names: Sequence[str] | None = None) -> Iterator[dict]:
@@ -71,17 +68,12 @@ class ArrowFile:
                     f"{self.path}: no column {missing[0]!r}, only {', '.join(source.names)}: "
                     "--text_column names the one to use"
                 )
-            class_names = {}
-            for name in source.names:
-                class_names[name] = source.class_names(name)
             # Python objects take many times the memory of Arrow's columns, so only a batch is
             # converted.
             for batch in source.batches(names):
-                for row in batch.to_pylist():
-                    for name, value in row.items():
-                        if class_names[name]:
-                            row[name] = _with_names(value, class_names[name])
-                    yield row
+                columns = {name: source.values(batch, name) for name in batch.schema.names}
+                for number in range(batch.num_rows):
+                    yield {name: values[number] for name, values in columns.items()}
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator["_Source"]:
@@ -90,7 +82,7 @@ class ArrowFile:
                 files.user_error(f"can't read {self.path}"),
                 files.open_file(self.path, "rb") as file,
             ):
-                yield _Source(file)
+                yield _Source(file, self.path)
         except pyarrow.ArrowException as error:
             raise UserError(
                 f"{self.path} can't be read as Parquet or Arrow: {in_one_line(error)}"
@@ -104,7 +96,10 @@ class _Source:
       names: of the columns.
     """
 
-    def __init__(self, file: Any):
+    def __init__(self, file: Any, path: str):
+        self._path = path
+        self._most_bytes = files.most_unpacked(path)
+        self._num_bytes = 0.0
         # The first bytes decide, not the extension: files and streams of Arrow are both called
         # .arrow.
         start = file.peek(len(_ARROW_FILE))
@@ -122,19 +117,23 @@ class _Source:
         try:
             info = json.loads((schema.metadata or {})[b"huggingface"])
             self._features = dict(info["info"]["features"])
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, RecursionError):
             self._features = {}
 
-    def read(self, names: Sequence[str]) -> Any:
-        """Returns a table of these columns."""
-        if self._parquet is not None:
-            return self._parquet.read(columns=list(names))
-        return self._reader.read_all().select(names)
-
     def batches(self, names: Sequence[str] | None) -> Iterator[Any]:
-        """Yields parts of the table, of all columns by default."""
+        """Yields parts of the table, of all columns by default.
+
+        Raises `UserError` if the columns unpack to more than memory should hold.
+        """
         if self._parquet is not None:
             columns = None if names is None else list(names)
+            metadata = self._parquet.metadata
+            for group in range(metadata.num_row_groups):
+                for number in range(metadata.num_columns):
+                    column = metadata.row_group(group).column(number)
+                    if names is None or column.path_in_schema.partition(".")[0] in names:
+                        # Pages are unpacked whole.
+                        self._count(column.total_uncompressed_size, "pages")
             yield from self._parquet.iter_batches(batch_size=_ROWS_PER_BATCH, columns=columns)
             return
         chosen = list(names or self.names)
@@ -151,6 +150,43 @@ class _Source:
         for number in range(self._reader.num_record_batches):
             yield self._reader.get_batch(number)
 
+    def values(self, batch: Any, name: str, use_class_names: bool = True) -> list:
+        """Returns the values of a column in a batch as Python's."""
+        column = batch.column(name)
+        if pyarrow.types.is_dictionary(column.type):
+            # A value that many rows share is converted once, but every row has to be worked on.
+            shared = self._converted(column.dictionary, name)
+            mean = column.dictionary.nbytes / max(len(shared), 1)
+            values = []
+            for index in column.indices.to_pylist():
+                value = None if index is None else shared[index]
+                values.append(value)
+                self._count(len(value) if isinstance(value, str) else mean, name)
+        else:
+            self._count(column.nbytes, name)
+            values = self._converted(column, name)
+        class_names = self.class_names(name)
+        if use_class_names and class_names:
+            values = [_with_names(value, class_names) for value in values]
+        return values
+
+    def _converted(self, column: Any, name: str) -> list:
+        try:
+            return column.to_pylist()
+        # Python's dates end with the year 9999.
+        except (ValueError, OverflowError):
+            with files.user_error(f"{self._path}: column {name} can't be read"):
+                return column.cast(pyarrow.string()).to_pylist()
+
+    def _count(self, num_bytes: float, name: str) -> None:
+        self._num_bytes += num_bytes
+        most = self._most_bytes
+        if self._num_bytes > most:
+            raise UserError(
+                f"{self._path} unpacks to more than {most >> 20} MiB ({name}), "
+                "a hundred times its size: no table is packed so well: write it again"
+            )
+
     def class_names(self, column: str) -> list[str]:
         """Returns the names of a column of classes, or of lists of classes; else none."""
         feature = self._features.get(column)
@@ -160,7 +196,9 @@ class _Source:
         if isinstance(feature, dict) and isinstance(feature.get("feature"), dict):
             feature = feature["feature"]
         if isinstance(feature, dict) and feature.get("_type") == "ClassLabel":
-            return feature.get("names") or []
+            names = feature.get("names")
+            if isinstance(names, list) and all(isinstance(name, str) for name in names):
+                return names
         return []
 
 

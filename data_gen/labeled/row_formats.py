@@ -10,7 +10,6 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import itemgetter
 from typing import Any
 
 from bert_common import files, json_files
@@ -85,10 +84,14 @@ def read_delimited(
     locate: Callable[[list[str]], Layout],
     delimiter: str | None = None,
     is_literal: bool = False,
+    keeps_bad_rows: bool = False,
 ) -> tuple[Layout, Iterator[tuple[int, list[str]]]]:
     """Returns the layout of a TSV or CSV file, and (line, fields) of all rows, a header included.
 
     The lines are read ahead of the rows; for arguments and errors see `read_table`.
+
+    Args:
+      keeps_bad_rows: a row that is no CSV has no fields and a fault, and is no error.
     """
     all_lines = numbered_lines(bad.path, flag, bad.add)
     # A sample is kept in place of a second opening, so that a remote file is read once.
@@ -128,6 +131,8 @@ def read_delimited(
             if not is_literal:
                 bad.guesses.append(_describe_layout(layout, first[1], candidate, is_quoted))
             lines = itertools.chain(sample, all_lines)
+            if keeps_bad_rows and not is_tsv:
+                return layout, _csv_rows(lines, bad.path, candidate, bad)
             return layout, parse(lines, bad.path, candidate)
     assert error is not None
     raise error
@@ -208,29 +213,51 @@ def _split_rows(
 
 
 def _csv_rows(
-    lines: Iterable[tuple[int, str]], path: str, delimiter: str
+    lines: Iterable[tuple[int, str]], path: str, delimiter: str, bad: BadRows | None = None
 ) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(map(itemgetter(1), lines), delimiter=delimiter, strict=True)
+    """Yields (line, fields).
+
+    Args:
+      bad: gets the fault of a row that is no CSV, which is yielded without fields; the rows after
+        its first line are read again. Without it such a row is an error.
+    """
     # The limit is global to the process, so it is restored at the end.
     limit = csv.field_size_limit(LONGEST_LINE)
-    line = 1
+    # Lines of the current row, which may span several.
+    taken: list[tuple[int, str]] = []
+
+    def take(lines: Iterable[tuple[int, str]]) -> Iterator[str]:
+        for line in lines:
+            taken.append(line)
+            yield line[1]
+
+    is_read = False
     try:
-        for fields in reader:
-            if fields:
-                yield line, fields
-            # A quoted field may span lines: a row begins after the last line of the one before it.
-            line = reader.line_num + 1
-    except csv.Error as error:
-        hint = f"{error} (inside quotes, a quotation mark is written twice)"
-        if "unexpected end" in hint:
-            hint = (
-                "a quotation mark is not closed (inside quotes, a quotation mark is written twice)"
-            )
-        elif "new-line" in hint:
-            hint = "lines end with CR alone: save the file with LF or CRLF at their ends"
-        raise UserError(f"{path}:{line}: not CSV: {hint}") from None
+        while not is_read:
+            try:
+                for fields in csv.reader(take(lines), delimiter=delimiter, strict=True):
+                    if fields:
+                        yield taken[0][0], fields
+                    taken.clear()
+                is_read = True
+            except csv.Error as error:
+                line = taken[0][0]
+                if bad is None:
+                    raise UserError(f"{path}:{line}: not CSV: {_csv_hint(error)}") from None
+                bad.add(line, f"not CSV: {_csv_hint(error)}")
+                yield line, []
+                lines = itertools.chain(taken[1:], lines)
+                taken = []
     finally:
         csv.field_size_limit(limit)
+
+
+def _csv_hint(error: csv.Error) -> str:
+    if "unexpected end" in str(error):
+        return "a quotation mark is not closed (inside quotes, a quotation mark is written twice)"
+    if "new-line" in str(error):
+        return "lines end with CR alone: save the file with LF or CRLF at their ends"
+    return f"{error} (inside quotes, a quotation mark is written twice)"
 
 
 def _json_rows(lines: Iterator[tuple[int, str]], bad: BadRows) -> Iterator[tuple[int, dict]]:

@@ -85,7 +85,9 @@ class RowStream:
                 self.header = list(first[1])
             return
         locate = functools.partial(locate_named, path, named)
-        self._layout, self._rows = read_delimited(self._bad, flag, file_format, locate, delimiter)
+        self._layout, self._rows = read_delimited(
+            self._bad, flag, file_format, locate, delimiter, keeps_bad_rows=True
+        )
         first_row = next(self._rows)
         self.width = len(first_row[1])
         if self._layout.has_header:
