@@ -79,7 +79,7 @@ class CorpusOptions(TextOptions):
     )
     text_field: str = option(
         "text",
-        "Name of the field with the text in JSON lines, or of its column in Parquet files.",
+        "Name of the field with the text in JSON, or of its column in CSV, TSV and Parquet files.",
         aliases=("text_column",),
     )
     document_separator: str = option(

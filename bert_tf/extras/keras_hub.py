@@ -16,6 +16,8 @@ from collections.abc import Collection
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
+from data_gen.tokenization.settings import TokenizerSettings
+from data_gen.tokenization.vocabulary import Vocabulary, temporary_vocabulary
 from modeling.checkpoints.companion_files import CheckpointReader
 from modeling.checkpoints.huggingface import H5File
 from modeling.checkpoints.model_garden import stored_weights
@@ -75,13 +77,22 @@ def read_keras_hub(path: str) -> CheckpointReader:
             unused[name] = (weights_file, name)
     tokenizer = json_files.read_object(os.path.join(directory, _TOKENIZER_FILE))
     # Other classes of tokenizers may have other settings, which say nothing about the casing.
-    lowercase = json_files.object_in(tokenizer, "config").get("lowercase")
-    vocab_file = os.path.join(directory, _VOCAB_FILE)
+    settings = json_files.object_in(tokenizer, "config")
+    do_lower_case = settings.get("lowercase")
+    if not isinstance(do_lower_case, bool):
+        do_lower_case = None
+    vocab_file: str | None = os.path.join(directory, _VOCAB_FILE)
+    if not files.exists(str(vocab_file)):
+        vocab_file = None
+    # KerasHub keeps accents unless it is told not to, also where it lowers letters.
+    elif do_lower_case and settings.get("strip_accents") is False:
+        vocabulary = TokenizerSettings(do_lower_case, strip_accents=False)
+        vocab_file = temporary_vocabulary(Vocabulary.from_file(vocab_file).tokens, vocabulary)
     config = _read_config(os.path.join(directory, _CONFIG_FILE))
     return dataclasses.replace(
         stored_weights(f"{path} (KerasHub)", weights, unused, config),
-        vocab_file=vocab_file if files.exists(vocab_file) else None,
-        do_lower_case=lowercase if isinstance(lowercase, bool) else None,
+        vocab_file=vocab_file,
+        do_lower_case=do_lower_case,
     )
 
 

@@ -41,6 +41,7 @@ from bert_tf.tasks.inference import TaskInference
 from bert_tf.tasks.question_answering.options import SETTINGS
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import local_prediction, run_batches
+from data_gen.labeled.pair_features import START
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, FLAGS_FILE, write_companion_files
 from modeling.checkpoints.huggingface import CONFIG_FILE, config_values
 from modeling.checkpoints.load import Checkpoint
@@ -387,6 +388,7 @@ def write_files(
         fixed_length,
         task.special_tokens,
         listed=task.head in _TOKEN_HEADS,
+        is_left=task.truncation == START,
     )
     write_companion_files(
         directory, config, tokenizer.vocabulary.path, tokenizer.do_lower_case, **settings

@@ -51,6 +51,9 @@ def check_tokenizer(directory: str, tokenizer: Tokenizer) -> None:
     if digest in checked:
         return
     library = LibraryTokenizer.from_str(text)
+    # The limit of the file is no difference.
+    library.no_truncation()
+    library.no_padding()
     # The file may have settings that transformers' classes override by `tokenizer_config.json`.
     library.normalizer = BertNormalizer(
         lowercase=tokenizer.do_lower_case, strip_accents=tokenizer.strip_accents

@@ -30,7 +30,7 @@ from bert_common.json_files import check_text
 from bert_common.options import Options
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import local_prediction
-from data_gen.labeled.pair_features import END, PairFeatures, encode_pairs
+from data_gen.labeled.pair_features import END, START, PairFeatures, encode_pairs
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import Checkpoint, load_weights, load_with_head
 from modeling.checkpoints.sentence_vectors import SentenceVectors
@@ -53,6 +53,7 @@ class TaskInference(abc.ABC):
       head: head that the task needs, a key of `model.heads`; None for the encoder alone.
       kinds: values of "kind" in `task.json` that belong to this task.
       default_length: maximum number of tokens of a row by default.
+      follows_tokenizer: the limit of the checkpoint's tokenizer, if there is one, comes before it.
       layouts: keys of an input that is an object; a text has one key, a pair two.
       text_inputs: names of the strings that `serve_texts` takes.
       text_shapes, token_ids_shape: shapes of strings that are not [B], and of token ids; None for
@@ -72,6 +73,7 @@ class TaskInference(abc.ABC):
     head: str | None = None
     kinds: tuple[str, ...] = ()
     default_length = 512
+    follows_tokenizer = True
     layouts: tuple[tuple[str, ...], ...] = (("text",), ("text_a", "text_b"), ("text_a",))
     text_inputs: tuple[str, ...] = ("text",)
     # A read-only mapping: a subclass must replace it, not add to the shapes of all tasks.
@@ -110,6 +112,9 @@ class TaskInference(abc.ABC):
         # Encoders of sentence-transformers may be trained with a prefix, e.g. "query: ". Such
         # vectors are useless without it.
         self.prompt = loaded.vectors.prompt() if loaded.vectors else ""
+        # Classifiers of dialogues and logs may keep the end of a text.
+        if loaded.source is not None and loaded.source.truncation_side == "left":
+            self.truncation = START
         self.notes: list[str] = list(loaded.notes)
         self.truncated = 0
         self._batch_size = settings.batch_size
@@ -125,7 +130,13 @@ class TaskInference(abc.ABC):
             length = loaded.vectors.max_seq_length
         else:
             length = self.default_length
-        return min(length, loaded.config.max_position_embeddings)
+        positions = loaded.config.max_position_embeddings
+        limit = loaded.source.max_length if loaded.source is not None else None
+        # Most tokenizers name the number of positions here, which says nothing about the task.
+        is_limited = limit is not None and limit < positions
+        if is_limited and self.follows_tokenizer and not loaded.vectors:
+            length = limit
+        return min(length, positions)
 
     def load(self, loaded: Checkpoint, model) -> None:
         """Sets `model`, with the weights of the checkpoint, and `load_report`.
@@ -170,6 +181,7 @@ class TaskInference(abc.ABC):
             [self.prompt + text for text in first_texts],
             second_texts,
             self.max_seq_length,
+            truncation=self.truncation,
         )
         self.truncated += features.truncated
         return pair_examples(features)

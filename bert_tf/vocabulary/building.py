@@ -19,6 +19,7 @@ from bert_common.options import FILES, Options, option
 from bert_common.progress import Progress
 from bert_tf.vocabulary import wordpiece_learner
 from data_gen.options import TEXT_FILES, TextOptions
+from data_gen.text.corpus_kinds import check_plain_text
 from data_gen.tokenization.settings import TokenizerSettings, write_settings
 from data_gen.tokenization.vocabulary import UNK, Vocabulary
 from data_gen.tokenization.wordpiece import (
@@ -243,7 +244,7 @@ def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> C
     """Counts the words of the files of a flag."""
     paths = files.expand_patterns(getattr(options, flag), flag)
     for path in paths:
-        files.check_readable(path, flag)
+        check_plain_text(files.check_readable(path, flag), flag)
     size = sum(files.file_size(path) for path in paths)
     with Progress("counting words", total=size, unit="B") as progress:
         return count_words(

@@ -59,15 +59,20 @@ class WordColumns(NamedTuple):
     kinds: Sequence[str]
 
 
-def kind_of(values: Sequence[str]) -> str:
+def kind_of(values: Iterable[str]) -> str:
     """Returns what most values of a column are: `NOTHING`, `NUMBERS`, `SCORES`, `BRACKETS`, `TAGS`
-    or `WORDS`. Decimal numbers may have a comma."""
+    or `WORDS`. Decimal numbers may have a comma.
+
+    Args:
+      values: of all rows; or a `Counter` of them.
+    """
     counts = Counter(values)
+    total = counts.total()
     sizes: Counter[str] = Counter()
     for value, count in counts.items():
         sizes[_look_of(value)] += count
-    most = _MOST * len(values)
-    if sizes[NOTHING] == len(values):
+    most = _MOST * total
+    if sizes[NOTHING] == total:
         return NOTHING
     if sizes[NUMBERS] + sizes[SCORES] >= most:
         return SCORES if sizes[SCORES] else NUMBERS
@@ -75,7 +80,7 @@ def kind_of(values: Sequence[str]) -> str:
     if sizes[BRACKETS] + counts["*"] >= most and _are_balanced(counts, sizes[BRACKETS]):
         return BRACKETS
     # Where most words have the tag O, the others are types of entities without a prefix.
-    if counts[OUTSIDE] * 2 > len(values):
+    if counts[OUTSIDE] * 2 > total:
         return TAGS
     # Single letters and words with hyphens are tags of entities only beside an O.
     is_certain = any(_OUTSIDE_OR_BEGIN.fullmatch(value) for value in counts)

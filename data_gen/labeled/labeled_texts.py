@@ -19,10 +19,13 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from bert_common.errors import UserError
+from data_gen.labeled.column_kinds import SCORES, kind_of
 from data_gen.labeled.named_columns import COLUMN_NUMBER, read_named_columns
 from data_gen.labeled.rows import LabeledFile, Skip, items_of, quoted
-from data_gen.labeled.table import NUMBER, Table
+from data_gen.labeled.table import Table
 
+# Label of examples without one in data sets of the hub.
+_NO_LABEL = "-1"
 _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
 
 
@@ -210,6 +213,22 @@ def _take_ids(table: Table, has_ids: bool) -> list[str]:
     return ids
 
 
+def _refuse_unlabeled(table: Table, sets: list[list[str]]) -> None:
+    """Refuses the rows of label -1, which `datasets` writes where there is no label."""
+    names = set(itertools.chain.from_iterable(sets)) - {_NO_LABEL}
+    are_numbers = all(_WHOLE_NUMBER.fullmatch(name) for name in names)
+    # Two classes may be called -1 and 1.
+    if are_numbers and "0" not in names:
+        return
+    for row, labels in enumerate(sets):
+        if labels == [_NO_LABEL]:
+            table.refuse(
+                row,
+                f"the label {_NO_LABEL} means that there is none: remove the row; if it is a "
+                "class, give the classes names",
+            )
+
+
 def _find_classes(
     table: Table, sets: list[list[str]], label_column: str, several: bool
 ) -> list[str]:
@@ -220,6 +239,8 @@ def _find_classes(
       several: an example may have several labels.
     """
     path = table.bad.path
+    if not several:
+        _refuse_unlabeled(table, sets)
     # The label of a refused row must not become a class.
     good_sets = items_of(sets, table.bad.good_rows(table.lines))
     counts = Counter(itertools.chain.from_iterable(good_sets))
@@ -243,10 +264,14 @@ def _find_classes(
     # Sorted, the numbers of the classes don't depend on the order of the rows.
     classes = sorted(counts)
     # Scores in quotation marks would make a class of every number.
-    if all(map(NUMBER.fullmatch, classes)) and any(float(name) % 1 for name in classes):
+    if kind_of(counts) == SCORES:
+        example = next(name for name in reversed(classes) if kind_of([name]) == SCORES)
+        hint = ""
+        if "," in example:
+            hint = " (also with decimal commas), --multi_label for several labels of an example"
         raise UserError(
-            f"{path}: the labels are numbers such as {classes[-1]} {column}: give --regression for "
-            "scores; classes need names that are no decimal numbers"
+            f"{path}: the labels are numbers such as {example} {column}: give --regression for "
+            f"scores{hint}; classes need names that are no decimal numbers"
         )
     if all(map(_WHOLE_NUMBER.fullmatch, classes)):
         # By their text 10 would come before 2.

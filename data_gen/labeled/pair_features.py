@@ -23,7 +23,7 @@ _PORTION = 10_000
 _MIN_EXAMPLES_FOR_WORKERS = 100_000
 
 # The part of a text that truncation removes.
-END, MIDDLE, START_OF_A = "end", "middle", "start_of_a"
+END, MIDDLE, START, START_OF_A = "end", "middle", "start", "start_of_a"
 
 
 class PairFeatures(NamedTuple):
@@ -78,8 +78,8 @@ def encode_pairs(
         runs TensorFlow must use 1.
       truncation: the part that truncation removes from a text: its END, as in the original; its
         MIDDLE, so that a quarter of the remaining tokens is its beginning and the rest its end
-        ("How to fine-tune BERT for text classification?", arXiv 1905.05583: 128 and 382 of 510); or
-        START_OF_A: the first tokens of a first text.
+        ("How to fine-tune BERT for text classification?", arXiv 1905.05583: 128 and 382 of 510);
+        its START; or START_OF_A: the first tokens of a first text.
 
     Raises:
       ValueError: max_seq_length is below 3, or the lists differ in length.
@@ -163,7 +163,7 @@ def head_length(length, lose: str, is_first: bool = True):
     """
     if lose == MIDDLE:
         return (length + 3) // 4
-    if lose == START_OF_A and is_first:
+    if lose == START or (lose == START_OF_A and is_first):
         # Zero in the type and shape of the argument.
         return length * 0
     return length

@@ -17,7 +17,8 @@ import numpy as np
 from data_gen.labeled.rows import BadRows, File, listed, quoted
 
 # float() accepts more than this, e.g. 1_0 and the digits of all scripts.
-NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
+_COMMA = re.compile(r"[-+]?[0-9]+,([0-9]+)")
+_NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
 
 
 class Layout(NamedTuple):
@@ -80,7 +81,17 @@ class Table:
                 )
 
     def scores(self, values: list) -> np.ndarray:
-        """Returns the values as float32 [E]; refuses rows without a finite number."""
+        """Returns the values as float32 [E]; refuses rows without a finite number.
+
+        Spreadsheets in many languages write decimal commas.
+        """
+        texts = [value.strip() for value in values if type(value) is str]
+        decimals = [_COMMA.fullmatch(text) for text in texts]
+        # In 1,234 a comma may stand between thousands.
+        has_decimals = any(match and len(match[1]) != 3 for match in decimals)
+        if has_decimals and not any("." in text for text in texts):
+            self.bad.guesses.append("the scores have decimal commas: 0,5 is read as 0.5")
+            values = [value.replace(",", ".") if type(value) is str else value for value in values]
         scores = np.zeros(len(values), np.float32)
         for row, value in enumerate(values):
             number = _parse_number(value)
@@ -187,7 +198,7 @@ class Table:
 
 def _parse_number(value: object) -> float:
     """Returns the number that a string or a JSON value holds, or NaN."""
-    if isinstance(value, str) and NUMBER.fullmatch(value):
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
         return float(value)
     if isinstance(value, float):
         return value

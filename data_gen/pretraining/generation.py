@@ -41,6 +41,7 @@ from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
 from data_gen.pretraining.work_directory import WorkDirectory
 from data_gen.pretraining.workers import PORTIONS, tokenizer_of
+from data_gen.text.corpus_kinds import check_plain_text
 from data_gen.tokenization.vocabulary import check_beside
 
 _NUM_PRINTED_EXAMPLES = 3
@@ -123,7 +124,7 @@ def generate(options: PretrainingDataOptions) -> dict:
     # All paths are checked before the scan, which takes long for a large corpus.
     input_files = files.expand_patterns(options.input_file, "input_file")
     for path in input_files:
-        files.check_readable(path, "input_file")
+        check_plain_text(files.check_readable(path, "input_file"), "input_file")
     output_files, stats_file = options.output_files()
     for path in (*output_files, stats_file):
         outputs.check_output_file(path, "output_file")

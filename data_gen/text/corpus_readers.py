@@ -25,8 +25,22 @@ from typing import IO, NamedTuple
 
 from bert_common import files
 from bert_common.errors import UserError, listed
-from data_gen.labeled.row_formats import ARROW_FORMATS, json_object, looks_like_json
+from data_gen.labeled.row_formats import (
+    ARROW_FORMATS,
+    format_of,
+    json_object,
+    looks_like_json,
+)
+from data_gen.labeled.row_stream import RowStream
 from data_gen.options import CorpusOptions
+from data_gen.text.corpus_kinds import (
+    JSON_LINES,
+    JSON_LIST,
+    TABLE,
+    TEXT,
+    WIKI,
+    kind_of_corpus,
+)
 
 # Longer lines of plain text are cut at a space, which bounds the memory for a file without line
 # breaks.
@@ -171,6 +185,8 @@ class Lines:
             yield self._number, part
 
 
+# Kind of a file → its reader.
+_FORMATS = {JSON_LINES: "json", JSON_LIST: "table", TABLE: "table", WIKI: "wiki", TEXT: "text"}
 # Separator of documents in plain text → description for the report.
 _DOCUMENTS = {
     "blank_line": "a blank line between documents",
@@ -236,11 +252,15 @@ def read_documents(
         if not sample:
             notes.empty_files.append(path)
             return
-        if options.input_format == "auto":
-            kind = _detect_format(sample[0].strip())
-        else:
-            kind = options.input_format
-        if kind == "wiki":
+        kind = options.input_format
+        if kind == "auto":
+            found = kind_of_corpus(path, sample[0].strip(), options.text_field)
+            kind = _FORMATS[found]
+        if kind == "table":
+            description = found
+            file_format = "jsonl" if found == JSON_LIST else format_of(path) or "csv"
+            documents = _row_documents(path, options.text_field, file_format)
+        elif kind == "wiki":
             description = "WikiExtractor"
             documents = _wiki_documents(lines)
         elif kind == "json":
@@ -260,14 +280,6 @@ def read_documents(
         yield from documents
         # The rest since the last report, so that the amounts add up to the size of the file.
         lines.report_progress()
-
-
-def _detect_format(first_line: str) -> str:
-    if looks_like_json(first_line):
-        return "json"
-    if first_line.startswith("<doc "):
-        return "wiki"
-    return "text"
 
 
 def _sample_texts(sample: list[str], text_field: str) -> list[str]:
@@ -395,6 +407,21 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
                 f"{where}: field {text_field!r} holds a {type(text).__name__}, not a string"
             )
         paragraphs = _paragraphs_of(text, str(record.get("title", "")), hard_wrapped)
+        if paragraphs:
+            yield iter(paragraphs)
+
+
+def _row_documents(path: str, text_field: str, file_format: str) -> Iterator[Iterator[str]]:
+    """Yields the texts of a table, or of a list of JSON objects."""
+    for row in RowStream(path, "input_file", [(text_field, "text_field")], file_format):
+        text = row.values[0]
+        if row.fault is None and not isinstance(text, str):
+            fault = f"field {text_field!r} holds a {type(text).__name__}, not a string"
+        else:
+            fault = row.fault
+        if fault is not None:
+            raise UserError(f"{path}:{row.line}: {fault}")
+        paragraphs = _paragraphs_of(text, "", hard_wrapped=False)
         if paragraphs:
             yield iter(paragraphs)
 

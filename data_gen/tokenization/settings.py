@@ -35,6 +35,8 @@ _SPECIAL_TOKENS_FILE = "special_tokens_map.json"
 _CASING = "do_lower_case"
 _ACCENTS = "strip_accents"
 _FINGERPRINT = "vocab_sha256"
+_LENGTH = "model_max_length"
+_SIDE = "truncation_side"
 _ADDED_TOKENS = "added_tokens_decoder"
 
 # Rules for keys, beside tuples of the values that change nothing.
@@ -87,6 +89,8 @@ _TOKENIZER_CONFIG_KEYS = {
     # Only the slow tokenizers of old versions obeyed it.
     "never_split": APPLIED,
     "add_special_tokens": (None, True),
+    _LENGTH: APPLIED,
+    _SIDE: (None, "left", "right"),
     **dict.fromkeys(
         (
             "auto_map",
@@ -103,7 +107,6 @@ _TOKENIZER_CONFIG_KEYS = {
             "max_len",
             "max_length",
             "model_input_names",
-            "model_max_length",
             "model_specific_special_tokens",
             "name_or_path",
             "pad_to_multiple_of",
@@ -118,7 +121,6 @@ _TOKENIZER_CONFIG_KEYS = {
             "token",
             "tokenizer_file",
             "transformers_version",
-            "truncation_side",
             "truncation_strategy",
             "unk_id",
             "use_fast",
@@ -134,7 +136,8 @@ _TOKENIZER_KEYS = {
     "pre_tokenizer": APPLIED,
     "post_processor": APPLIED,
     "added_tokens": APPLIED,
-    **dict.fromkeys(("version", "truncation", "padding", "decoder"), IRRELEVANT),
+    "truncation": APPLIED,
+    **dict.fromkeys(("version", "padding", "decoder"), IRRELEVANT),
 }
 _MODEL_KEYS = {
     "type": (None, "WordPiece"),
@@ -156,6 +159,7 @@ _TOKENIZER_FIELDS = {
     "normalizer": dict | None,
     "pre_tokenizer": dict | None,
     "post_processor": dict | None,
+    "truncation": dict | None,
 }
 _WORDPIECE_FIELDS = {
     "model": {"vocab": dict[str, int]},
@@ -188,6 +192,9 @@ class TokenizerSettings:
       strip_accents: whether accents are stripped; None for the value of `do_lower_case`.
       added_tokens: tokens beside the five special ones.
       fingerprint: fingerprint of the vocabulary that the weights were trained with.
+      truncation_side: "left" if texts that are too long keep their end, "right" if they keep their
+        beginning.
+      max_length: maximum number of tokens of an input; None without a limit.
       ids: token → id of `tokenizer.json`, added tokens included; empty without the file.
       notes: one line per file with unknown keys.
     """
@@ -196,6 +203,9 @@ class TokenizerSettings:
     strip_accents: bool | None = None
     added_tokens: tuple[AddedToken, ...] = ()
     fingerprint: str | None = None
+    # These two are about inputs, not about the ids of a text.
+    truncation_side: str | None = dataclasses.field(default=None, compare=False)
+    max_length: int | None = dataclasses.field(default=None, compare=False)
     ids: Mapping[str, int] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -243,9 +253,11 @@ def read_settings(directory: str) -> TokenizerSettings:
     config = {key: _content(value) for key, value in values.items()}
     notes = [check_keys(config, _TOKENIZER_CONFIG_KEYS, path, "BERT's tokenizer")]
     settings = TokenizerSettings(
-        do_lower_case=_boolean(config, _CASING),
-        strip_accents=_boolean(config, _ACCENTS),
+        do_lower_case=_boolean(config, _CASING, path),
+        strip_accents=_boolean(config, _ACCENTS, path),
         fingerprint=_string(config, _FINGERPRINT),
+        truncation_side=_string(config, _SIDE),
+        max_length=_length(config),
     )
     tokenizer_path = os.path.join(directory, TOKENIZER_FILE)
     tokenizer = json_files.read_object(tokenizer_path, _TOKENIZER_FIELDS)
@@ -253,17 +265,14 @@ def read_settings(directory: str) -> TokenizerSettings:
     # Our own tokenizer.json has other steps with the same result.
     if tokenizer and settings.fingerprint is None:
         notes.append(_check_tokenizer(tokenizer, tokenizer_path))
-        normalizer = _normalizer(tokenizer, tokenizer_path)
-        # transformers' classes override the steps by the keys of the older file, others do not.
-        is_taken_as_it_is = config.get("tokenizer_class") in _GENERAL_CLASSES
-        if is_taken_as_it_is or settings.do_lower_case is None:
-            settings = dataclasses.replace(
-                settings, do_lower_case=_boolean(normalizer, "lowercase")
-            )
-        if is_taken_as_it_is or _ACCENTS not in config:
-            settings = dataclasses.replace(settings, strip_accents=_boolean(normalizer, _ACCENTS))
+        settings, note = _with_normalizer(settings, config, tokenizer, tokenizer_path)
+        notes.append(note)
+    direction = (tokenizer.get("truncation") or {}).get("direction")
+    if settings.truncation_side is None and isinstance(direction, str):
+        settings = dataclasses.replace(settings, truncation_side=direction.lower())
     # sentence-transformers lower-cases in front of a cased tokenizer, which keeps accents.
-    is_lowered = _boolean(_read(os.path.join(directory, _SENTENCE_FILE)), _CASING)
+    sentence_path = os.path.join(directory, _SENTENCE_FILE)
+    is_lowered = _boolean(_read(sentence_path), _CASING, sentence_path)
     if is_lowered and settings.do_lower_case is False:
         settings = dataclasses.replace(
             settings, do_lower_case=True, strip_accents=settings.strip_accents is True
@@ -291,9 +300,50 @@ def _content(value: object) -> object:
     return value
 
 
-def _boolean(values: Mapping[str, object], key: str) -> bool | None:
+def _with_normalizer(
+    settings: TokenizerSettings, config: Mapping[str, object], tokenizer: dict, path: str
+) -> tuple[TokenizerSettings, str | None]:
+    """Returns the settings with casing and accents of a `tokenizer.json`, and a line if it differs
+    from the file beside it.
+
+    The classes of transformers put the keys of `tokenizer_config.json` in place of the steps, and
+    their defaults where keys are missing; the general ones take the file as it is.
+    """
+    normalizer = _normalizer(tokenizer, path)
+    lowercase = _boolean(normalizer, "lowercase", path)
+    accents = _boolean(normalizer, _ACCENTS, path)
+    if not config or config.get("tokenizer_class") in _GENERAL_CLASSES:
+        return dataclasses.replace(settings, do_lower_case=lowercase, strip_accents=accents), None
+    if settings.do_lower_case is None:
+        settings = dataclasses.replace(settings, do_lower_case=True)
+    steps = []
+    for lowers, strips in (
+        (settings.do_lower_case, settings.strip_accents),
+        (lowercase, accents),
+    ):
+        # Without a value accents are stripped where letters are lowered.
+        steps.append((lowers, lowers if strips is None else strips))
+    if steps[0] == steps[1]:
+        return settings, None
+    return settings, (
+        f"{path} and {TOKENIZER_CONFIG_FILE} beside it differ in casing or accents: the latter, "
+        f"with the defaults of its class, counts, as in transformers (lower-cased: {steps[0][0]}, "
+        f"accents stripped: {steps[0][1]})"
+    )
+
+
+def _boolean(values: Mapping[str, object], key: str, path: str) -> bool | None:
+    """Returns true or false; None for a missing key. Raises `UserError` for another value."""
     value = values.get(key)
-    return value if isinstance(value, bool) else None
+    if value is not None and not isinstance(value, bool):
+        raise UserError(f"{path}: {key} is {shortened(repr(value), 80)}: true or false is expected")
+    return value
+
+
+def _length(config: Mapping[str, object]) -> int | None:
+    value = config.get(_LENGTH)
+    # Tokenizers without a limit have 1e30 here.
+    return value if type(value) is int and 0 < value < 1 << 30 else None
 
 
 def _string(values: Mapping[str, object], key: str) -> str | None:

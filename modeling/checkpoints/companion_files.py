@@ -141,13 +141,18 @@ def with_companion_files(checkpoint: CheckpointReader, directory: str) -> Checkp
     do_lower_case = settings.do_lower_case
     if do_lower_case is None:
         do_lower_case = checkpoint.do_lower_case
+    vocab_file = _vocabulary_file(checkpoint, directory, settings)
+    if vocab_file is not None and _is_extended(vocab_file, settings):
+        settings = dataclasses.replace(settings, fingerprint=None)
     return dataclasses.replace(
         checkpoint,
         config=config,
-        vocab_file=_vocabulary_file(checkpoint, directory, settings),
+        vocab_file=vocab_file,
         directory=directory,
         do_lower_case=do_lower_case,
         vocab_sha256=settings.fingerprint,
+        truncation_side=settings.truncation_side,
+        max_length=settings.max_length,
         notes=(*checkpoint.notes, *settings.notes),
     )
 
@@ -187,6 +192,19 @@ def _vocabulary_file(
         )
     settings = dataclasses.replace(settings, fingerprint=None)
     return temporary_vocabulary(sorted(ids, key=ids.__getitem__), settings)
+
+
+def _is_extended(vocab_file: str, settings: TokenizerSettings) -> bool:
+    """Whether another program has added tokens to a vocabulary of ours, and kept its fingerprint:
+    transformers copies the keys that it does not know."""
+    if settings.fingerprint is None or not settings.added_tokens:
+        return False
+    added = {token.content for token in settings.added_tokens}
+    tokens = list(Vocabulary.from_file(vocab_file).tokens)
+    num_tokens = len(tokens)
+    while tokens and tokens[-1] in added:
+        tokens.pop()
+    return len(tokens) < num_tokens and Vocabulary(tokens).has_fingerprint(settings.fingerprint)
 
 
 def _check_same_ids(vocabulary: Vocabulary, ids: Mapping[str, int]) -> None:

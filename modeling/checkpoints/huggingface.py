@@ -72,6 +72,7 @@ _KEPT_KEYS = (
     "sentence_transformers",
     "sbert_ce_default_activation_function",
 )
+_TIED = "tie_word_embeddings"
 # Keys of `config.json` with the only values that leave BERT what it is, see `check_keys`.
 _KEYS: dict[str, object] = {
     **dict.fromkeys((*_DEFAULTS, *_KEPT_KEYS), APPLIED),
@@ -79,7 +80,8 @@ _KEYS: dict[str, object] = {
     "position_embedding_type": (None, "absolute"),
     "add_cross_attention": (None, False),
     "is_encoder_decoder": (None, False),
-    "tie_word_embeddings": (None, True),
+    # Only a head that scores the vocabulary reads it.
+    _TIED: APPLIED,
     "pruned_heads": (None, {}),
     # Weights in integers, and layers beside BERT's.
     "quantization_config": (None,),
@@ -502,6 +504,12 @@ def read_tensors(path: str, file: TensorFile) -> CheckpointReader:
     checkpoint = stored_weights(description, placed, unused, config, HUGGINGFACE)
     if config is not None:
         _check_config(config, checkpoint, config_file)
+        is_tied = json_files.read_object(config_file).get(_TIED)
+        if is_tied is False and "masked_lm" in checkpoint.heads:
+            raise UserError(
+                f"{config_file}: {_TIED} is False: only BERT can be read, where a masked-LM head "
+                "scores with the embeddings of the words"
+            )
     return dataclasses.replace(checkpoint, notes=notes)
 
 

@@ -41,8 +41,8 @@ from modeling.checkpoints.sentence_vectors import (
     DenseLayer,
     SentenceVectors,
     encoder_directory,
-    unknown_sentence_keys,
     vectors_of,
+    with_sentence_files,
 )
 from modeling.checkpoints.tensorflow_files import (
     CHECKPOINT_NAME,
@@ -214,8 +214,8 @@ def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointReader:
         # The original, the Model Garden and we have the same files beside the weights.
         folder = saved_model_of(file) or os.path.dirname(file) or "."
         weights = with_companion_files(weights, folder)
-        notes = (*weights.notes, *unknown_sentence_keys(folder))
-        return dataclasses.replace(weights, path=file, notes=notes)
+        weights = with_sentence_files(weights, folder)
+        return dataclasses.replace(weights, path=file)
 
 
 def _best_weights(path: str) -> str:

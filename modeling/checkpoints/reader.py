@@ -44,6 +44,8 @@ class CheckpointReader:
       do_lower_case: whether the vocabulary is of lower-cased text; None if unknown.
       vocab_sha256: `Vocabulary.fingerprint` of the vocabulary that the weights were trained with;
         None if unknown.
+      truncation_side: "left" if inputs that are too long keep their end; else their beginning.
+      max_length: maximum number of tokens of an input; None if nothing says it.
       directory: directory of the weights and their companion files; None for formats of other
         programs that have none.
       path: of the weights: a prefix, or the first file.
@@ -57,6 +59,8 @@ class CheckpointReader:
     vocab_file: str | None = None
     do_lower_case: bool | None = None
     vocab_sha256: str | None = None
+    truncation_side: str | None = None
+    max_length: int | None = None
     directory: str | None = None
     path: str | None = None
     notes: tuple[str, ...] = ()

@@ -42,11 +42,12 @@ _POOLING_KEYS = {
     "max": "pooling_mode_max_tokens",
     "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens",
 }
+_ACTIVATION = "activation_fn"
 # Keys of the files of sentence-transformers, see `check_keys`: of the one beside `modules.json`, of
 # the encoder's, and of each module's.
 _PROMPTS_KEYS = {
     **dict.fromkeys(
-        ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim", "activation_fn"),
+        ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim", _ACTIVATION),
         APPLIED,
     ),
     # Modules decide, not the name of the class that wrote them.
@@ -159,7 +160,23 @@ def _sentence_roots(directory: str) -> list[str]:
     return roots
 
 
-def unknown_sentence_keys(directory: str) -> list[str]:
+def with_sentence_files(checkpoint: CheckpointReader, directory: str) -> CheckpointReader:
+    """Adds what the files of sentence-transformers in a directory say about the weights.
+
+    A re-ranker's activation is in `config_sentence_transformers.json` since version 6, and in the
+    configuration of the model before.
+    """
+    notes = (*checkpoint.notes, *_unknown_sentence_keys(directory))
+    config = checkpoint.config
+    settings = json_files.read_object(os.path.join(directory, _PROMPTS_FILE))
+    activation = settings.get(_ACTIVATION)
+    if config is not None and isinstance(activation, str):
+        extra = {**config.extra, "sentence_transformers": {_ACTIVATION: activation}}
+        config = dataclasses.replace(config, extra=extra)
+    return dataclasses.replace(checkpoint, config=config, notes=notes)
+
+
+def _unknown_sentence_keys(directory: str) -> list[str]:
     """Returns a line for each file of sentence-transformers with keys that are unknown here."""
     directory = directory.rstrip("/")
     notes = []

@@ -42,6 +42,7 @@ def write_tokenizer(
     fixed_length: bool = False,
     special_tokens: bool = True,
     listed: bool = True,
+    is_left: bool = False,
 ) -> dict[str, object]:
     """Writes a `tokenizer.json`, and a `special_tokens_map.json`, without which some clients fail.
 
@@ -54,6 +55,7 @@ def write_tokenizer(
       listed: whether special tokens are marked as such, for clients that skip them in the output.
         Clients other than transformers do not know `split_special_tokens`: they then take typed
         ones for those tokens.
+      is_left: truncation keeps the end of a text.
 
     Returns:
       the keys of `tokenizer_config.json` that go with it.
@@ -72,9 +74,11 @@ def write_tokenizer(
             values["added_tokens"] = values["added_tokens"][len(SPECIAL_TOKENS) :]
     if max_length is not None:
         config["model_max_length"] = max_length
-        # Right side and longest first, as the original truncates pairs.
+        # Longest first, as the original truncates pairs.
+        if is_left:
+            config["truncation_side"] = "left"
         values["truncation"] = {
-            "direction": "Right",
+            "direction": "Left" if is_left else "Right",
             "max_length": max_length,
             "strategy": "LongestFirst",
             "stride": 0,
@@ -161,6 +165,9 @@ def _normalizers(do_lower_case: bool, strip_accents: bool) -> list[dict]:
         # a sigma.
         final_sigma = f"(?<={cased}{ignorable}*){chr(CAPITAL_SIGMA)}(?!{ignorable}*{cased})"
         steps.append(_replace(final_sigma, chr(FINAL_SIGMA)))
+        if strip_accents:
+            # OpenVINO makes one step of `Lowercase` and the `NFD` after it, which keeps accents.
+            steps.append({"type": "NFD"})
         steps.append({"type": "Lowercase"})
     if strip_accents:
         steps += [{"type": "NFD"}, _replace(_class(ACCENT), "")]

@@ -172,12 +172,14 @@ def read_data(
     task_files = _read_files(options, checkpoint, teacher_labels)
     # A new model does not follow the task.json of the checkpoint that it starts from.
     task = None
+    side = None
     if not options.do_train:
         task = checkpoint.task
+        side = checkpoint.source.truncation_side
     # The rule depends on the task's files in one case only: pairs have no windows, which is checked
     # once they are read.
     long_texts = LongTexts.choose(
-        options.long_texts, options.max_seq_length, options.window_stride, task
+        options.long_texts, options.max_seq_length, options.window_stride, task, side
     )
     _check_options(options, task_files, long_texts)
     notes = list(task_files.notes)

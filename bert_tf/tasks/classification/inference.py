@@ -46,7 +46,8 @@ class ClassificationInference(TaskInference):
         self.labels = class_labels(loaded)
         self.multi_label = self.labels is not None and problem_kind(loaded) == SEVERAL_CLASSES
         # Truncation or windows are those of the training; only --max_seq_length may change.
-        self.long_texts = LongTexts.choose(None, self.max_seq_length, None, task)
+        side = None if task else loaded.source.truncation_side
+        self.long_texts = LongTexts.choose(None, self.max_seq_length, None, task, side)
         self.truncation = self.long_texts.truncation
         # Classifiers are trained without the prompts of sentence-transformers.
         self.prompt = ""

@@ -13,7 +13,7 @@ import numpy as np
 from bert_common.errors import UserError
 from bert_tf.tasks.classification.options import LONG_TEXTS
 from bert_tf.training.examples import Examples
-from data_gen.labeled.pair_features import END, MIDDLE, encode_pairs, encode_windows
+from data_gen.labeled.pair_features import END, MIDDLE, START, encode_pairs, encode_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 
 TRUNCATE, HEAD_TAIL, WINDOWS = LONG_TEXTS
@@ -26,11 +26,13 @@ class LongTexts:
     Attributes:
       how: one of `LONG_TEXTS`.
       stride: tokens from one window to the next; None without windows.
+      side: "left" if truncation keeps the end of a text; else it keeps the beginning.
     """
 
     how: str
     max_seq_length: int
     stride: int | None = None
+    side: str | None = None
 
     def __post_init__(self):
         room = self.max_seq_length - 2
@@ -42,7 +44,12 @@ class LongTexts:
 
     @classmethod
     def choose(
-        cls, how: str | None, max_seq_length: int, stride: int | None, task: Mapping | None
+        cls,
+        how: str | None,
+        max_seq_length: int,
+        stride: int | None,
+        task: Mapping | None,
+        side: str | None = None,
     ) -> "LongTexts":
         """Returns the rule given by options, else by `task.json`, else truncation.
 
@@ -52,7 +59,7 @@ class LongTexts:
         # Training gets options, predictions get `task.json`: both must cut texts in the same way.
         how = how or task.get("long_texts", TRUNCATE)
         if how != WINDOWS:
-            return cls(how, max_seq_length)
+            return cls(how, max_seq_length, side=side)
         if not stride:
             # The stride in task.json belongs to the length there: shorter windows must not leave
             # gaps between them.
@@ -70,7 +77,7 @@ class LongTexts:
         """Which tokens of a text that is too long are lost, see `encode_pairs`."""
         if self.how == HEAD_TAIL:
             return MIDDLE
-        return END
+        return START if self.side == "left" else END
 
     def encode(
         self, tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[str] | None

@@ -43,6 +43,8 @@ class QuestionAnsweringInference(TaskInference):
     head = "question_answering"
     kinds = (KIND,)
     default_length = SquadConfig.max_seq_length
+    # Contexts are read in windows, whose length is no limit of an input.
+    follows_tokenizer = False
     layouts = (("question", "context"),)
     text_inputs = ("question", "context")
     token_outputs = ("start_logits", "end_logits")

@@ -104,6 +104,16 @@ def test_bfloat16(preset):
     )
 
 
+def test_accents_of_a_preset(preset):
+    path = preset / "tokenizer.json"
+    record = json.loads(path.read_text())
+    for value in (False, True):
+        record["config"] |= {"lowercase": True, "strip_accents": value}
+        path.write_text(json.dumps(record))
+        vocabulary = open_checkpoint(str(preset)).tokenizer.vocabulary
+        assert vocabulary.strip_accents is (False if value is False else None)
+
+
 def _change_config(preset, **changes):
     config = json.loads((preset / "config.json").read_text())
     (preset / "config.json").write_text(json.dumps(config | changes))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bert_common.errors import UserError
 from data_gen.labeled.labeled_texts import read_labeled_file
 from tests.data_gen.labeled.common import json_lines, refusal
 
@@ -332,3 +333,48 @@ def test_what_was_guessed_about_a_file_is_said(tmp_path, name, text, columns, ex
     path.write_text(text)
     texts = read_labeled_file(str(path), "train_file", text_a_column=columns[0])
     assert len(texts.notes) == 1 and expected in texts.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["0", "1", "-1"] * 9, "the label -1 means that there is none"),
+        (["pos", "neg", "-1"] * 9, "the label -1 means that there is none"),
+        (["2,3", "0,5", "4"] * 9, "such as 2,3 .* --regression for scores .also with decimal comm"),
+        (["3.5", "4"] * 15 + ["n/a"], "the labels are numbers such as 3.5"),
+        (["-1", "1"] * 9, None),
+        (["1.0", "0.0"] * 9, None),
+    ],
+)
+def test_what_is_no_class(write, labels, message):
+    path = write(
+        "text;label\n" + "".join(f"a {row};{y}\n" for row, y in enumerate(labels)), "a.csv"
+    )
+    columns = {"text_a_column": "text", "label_column": "label"}
+    if message is None:
+        assert len(read_labeled_file(path, "train_file", **columns).label_names) == 2
+        return
+    with pytest.raises(UserError, match=message):
+        read_labeled_file(path, "train_file", **columns)
+    if "-1" in labels:
+        texts = read_labeled_file(path, "train_file", skip_bad_rows=9, **columns)
+        assert len(texts) == 18 and "-1" not in texts.label_names
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        (["2,3", "0,25", "4"], [2.3, 0.25, 4]),
+        (["1,234", "2,345"], None),
+        (["2,3", "0.5"], None),
+    ],
+)
+def test_scores_with_decimal_commas(write, scores, expected):
+    path = write("text;y\n" + "".join(f"a {row};{y}\n" for row, y in enumerate(scores)), "a.csv")
+    arguments = {"text_a_column": "text", "label_column": "y", "regression": True}
+    if expected is None:
+        assert "is not a finite number" in refusal(read_labeled_file, path, "x", **arguments)
+        return
+    found = read_labeled_file(path, "train_file", **arguments)
+    assert np.allclose(found.labels, expected)
+    assert any("decimal commas" in note for note in found.notes)

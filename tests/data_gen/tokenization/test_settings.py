@@ -58,6 +58,40 @@ def test_our_tokenizer_file_and_settings_give_the_same(tokenizer, name, tmp_path
         assert theirs.encode(line, add_special_tokens=False).ids == ids
 
 
+# Tokens of "Né" in transformers 5.23, by class, keys of tokenizer_config.json, and lowercase and
+# strip_accents of tokenizer.json.
+CLASS_DEFAULTS = [
+    ("BertTokenizer", {}, (True, False), "n ##e"),
+    ("BertTokenizer", {}, (False, None), "n ##e"),
+    ("BertTokenizerFast", {"do_lower_case": True}, (True, False), "n ##e"),
+    ("BertTokenizer", {"do_lower_case": True, "strip_accents": False}, (True, None), "n ##é"),
+    ("BertTokenizer", {"do_lower_case": False}, (True, None), "N ##é"),
+    ("ElectraTokenizer", {"strip_accents": False}, (False, None), "n ##é"),
+    (None, {"do_lower_case": True}, (True, False), "n ##e"),
+    ("PreTrainedTokenizerFast", {"do_lower_case": True}, (True, False), "n ##é"),
+    ("TokenizersBackend", {"do_lower_case": True}, (False, None), "N ##é"),
+]
+
+
+@pytest.mark.parametrize(("name", "keys", "steps", "expected"), CLASS_DEFAULTS)
+def test_defaults_of_the_class_count_beside_tokenizer_json(tmp_path, name, keys, steps, expected):
+    tokens = [*SPECIAL_TOKENS, "n", "N", "##e", "##é"]
+    normalizer = dict(zip(("lowercase", "strip_accents"), steps, strict=True))
+    config = {**keys, **({"tokenizer_class": name} if name else {})}
+    contents = {"tokenizer.json": golden.tokenizer_file(tokens, normalizer, [])}
+    golden.write(str(tmp_path), {**contents, "tokenizer_config.json": config})
+    source = with_companion_files(CheckpointReader("x", {}, None), str(tmp_path))
+    tokenizer = Tokenizer(Vocabulary.from_file(source.vocab_file), source.do_lower_case)
+    assert [tokenizer.vocabulary.token_of(id) for id in tokenizer.encode("Né")] == expected.split()
+
+
+@pytest.mark.parametrize("value", ["False", "true", 0, 1])
+def test_casing_of_another_type_is_refused(tmp_path, value):
+    golden.write(str(tmp_path), {"tokenizer_config.json": {"do_lower_case": value}})
+    with pytest.raises(UserError, match=f"do_lower_case is {value!r}: true or false is expected"):
+        read_settings(str(tmp_path))
+
+
 BERT = {"type": "BertNormalizer", "clean_text": True, "lowercase": True}
 REFUSED = [
     ("tokenizer_config.json", {"tokenizer_class": "BertJapaneseTokenizer"}, "tokenizer_class"),
@@ -125,3 +159,26 @@ def test_the_self_check_names_the_sentence(tmp_path, monkeypatch):
     golden.write(str(tmp_path), {"tokenizer.json": values})
     with pytest.raises(UserError, match="tokenizer.json: 'Schön, daß"):
         check_tokenizer(str(tmp_path), tokenizer)
+
+
+@pytest.mark.parametrize("has_vocabulary", [True, False])
+def test_tokens_that_transformers_adds_to_our_files(tmp_path, has_vocabulary):
+    """Its `save_pretrained` copies our fingerprint, which is that of the vocabulary before."""
+    tokens = [*SPECIAL_TOKENS, "the", "list"]
+    values = tokenizer_values(Vocabulary(tokens), do_lower_case=True)
+    values["added_tokens"].append(golden._added(7, "sortedlist", normalized=True))
+    config = {
+        "tokenizer_class": "TokenizersBackend",
+        "do_lower_case": True,
+        "vocab_sha256": Vocabulary(tokens).fingerprint,
+    }
+    golden.write(str(tmp_path), {"tokenizer.json": values, "tokenizer_config.json": config})
+    if has_vocabulary:
+        golden.write(str(tmp_path), {"vocab.txt": tokens})
+    source = with_companion_files(CheckpointReader("x", {}, None), str(tmp_path))
+    assert source.vocab_sha256 is None
+    tokenizer = Tokenizer(Vocabulary.from_file(source.vocab_file), source.do_lower_case)
+    assert tokenizer.encode("the sortedlist list").tolist() == [5, 7, 6]
+    # A vocabulary that was exchanged is still noticed.
+    golden.write(str(tmp_path), {"vocab.txt": [*SPECIAL_TOKENS, "list", "the"]})
+    assert with_companion_files(source, str(tmp_path)).vocab_sha256 is not None

@@ -1,0 +1,51 @@
+"""What a file of texts holds, by its name and its first line: plain text, JSON, a table, markup.
+
+Input: a file for `prepare_corpus.py`, which reads all kinds, or for the programs after it, which
+read plain text only.
+"""
+
+import re
+
+from bert_common import files
+from bert_common.errors import UserError
+from data_gen.labeled.row_formats import format_of, looks_like_json
+
+TEXT = "plain text"
+JSON_LINES = "JSON lines"
+JSON_LIST = "a JSON list"
+TABLE = "a table"
+WIKI = "WikiExtractor's output"
+# Longest beginning of a file that is looked at.
+_FIRST_BYTES = 1 << 16
+
+
+def kind_of_corpus(path: str, first_line: str, text_field: str = "text") -> str:
+    """Returns one of the constants above.
+
+    Args:
+      first_line: the first line with text.
+      text_field: column of the texts, whose name shows a table under any name of its file.
+    """
+    if looks_like_json(first_line):
+        return JSON_LINES
+    if re.match(r'\s*\[\s*(\{|"|$)', first_line):
+        return JSON_LIST
+    if first_line.startswith("<doc "):
+        return WIKI
+    cells = [cell.strip('"') for cell in re.split(r"[,;\t|]", first_line)]
+    # A sentence has blanks.
+    is_header = len(cells) > 1 and text_field in cells and not any(" " in cell for cell in cells)
+    return TABLE if is_header or format_of(path) in ("csv", "tsv") else TEXT
+
+
+def check_plain_text(path: str, flag: str) -> None:
+    """Raises `UserError` for a file of texts that is not plain text."""
+    with files.user_error(f"--{flag}: can't read {path}"), files.open_unzipped(path) as (_, file):
+        lines = file.read(_FIRST_BYTES).decode("utf-8", "replace").split("\n")
+    first_line = next((line for line in lines if line.strip()), "").lstrip("\ufeff")
+    kind = kind_of_corpus(path, first_line)
+    if kind != TEXT:
+        raise UserError(
+            f"--{flag}: {path} is {kind}, one sentence per line is expected: make that of it with "
+            "data_gen/prepare_corpus.py"
+        )

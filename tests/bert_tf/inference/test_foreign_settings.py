@@ -1,0 +1,88 @@
+"""Keys of other programs' files that choose what is read of a text are followed."""
+
+import json
+import math
+
+import pytest
+
+from bert_common.errors import UserError
+from bert_tf.inference.predictor import Predictor
+from modeling.checkpoints.load import read_checkpoint
+from tests.golden.make_tokenizer_settings import tokenizer_file
+from tests.tiny import TOKENS, write_tiny
+
+LONG = "the array is returned. " * 3 + "a list is sorted who b"
+
+
+def write_model(folder, head="classification", tokenizer=None, **config) -> str:
+    """A directory of Hugging Face's with other keys in its files."""
+    path = write_tiny(folder, head, output_format="huggingface")
+    # With our steps it would be ours.
+    (folder / "tokenizer.json").unlink()
+    tokenizer = {"tokenizer_class": "BertTokenizer", **(tokenizer or {})}
+    for name, changes in (("config.json", config), ("tokenizer_config.json", tokenizer)):
+        values = json.loads((folder / name).read_text())
+        values.pop("vocab_sha256", None)
+        (folder / name).write_text(json.dumps({**values, **changes}))
+    return path
+
+
+def score(path: str, text: str, **options) -> dict:
+    predictor = Predictor.from_checkpoint(path, "classification", **options)
+    return predictor([text])[0]
+
+
+@pytest.mark.parametrize("place", ["tokenizer_config.json", "tokenizer.json"])
+def test_the_end_of_a_text_is_read(tmp_path, place):
+    side = {"truncation_side": "left"} if place == "tokenizer_config.json" else {}
+    path = write_model(tmp_path / "model", tokenizer=side)
+    if not side:
+        values = tokenizer_file(TOKENS, {"lowercase": True, "strip_accents": None}, [])
+        values["truncation"] = {
+            "direction": "Left",
+            "max_length": 8,
+            "strategy": "LongestFirst",
+            "stride": 0,
+        }
+        (tmp_path / "model/tokenizer.json").write_text(json.dumps(values))
+    expected = score(path, "sorted who b", max_seq_length=6)
+    assert score(path, LONG, max_seq_length=6) == expected
+    assert score(path, LONG, max_seq_length=6) != score(path, "the array is", max_seq_length=6)
+
+
+def test_the_length_of_a_re_ranker_is_that_of_its_tokenizer(tmp_path):
+    path = write_model(tmp_path / "model", "regression", {"model_max_length": 8})
+    assert score(path, LONG) == score(path, LONG, max_seq_length=8)
+    assert score(path, LONG) != score(path, LONG, max_seq_length=12)
+
+
+@pytest.mark.parametrize("activation", ["Sigmoid", "Identity", "Tanh"])
+def test_the_activation_of_sentence_transformers_6(tmp_path, activation):
+    # Its config.json may still have the activation of an earlier version.
+    former = {"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid"}}
+    path = write_model(tmp_path / "model", "regression", **former)
+    file = tmp_path / "model/config_sentence_transformers.json"
+    name = f"torch.nn.modules.activation.{activation}"
+    file.write_text(json.dumps({"activation_fn": name, "model_type": "CrossEncoder"}))
+    if activation == "Tanh":
+        with pytest.raises(UserError, match="the scores are taken through .*Tanh"):
+            score(path, LONG)
+        return
+    # Exports and conversions write it where earlier versions look for it.
+    config = read_checkpoint(path).config
+    assert config.extra["sentence_transformers"] == {"activation_fn": name}
+    found = score(path, LONG)["score"]
+    file.unlink()
+    with_sigmoid = score(path, LONG)["score"]
+    if activation == "Sigmoid":
+        assert found == with_sigmoid
+    else:
+        assert math.isclose(1 / (1 + math.exp(-found)), with_sigmoid, rel_tol=1e-5)
+
+
+def test_untied_embeddings_concern_the_masked_lm_head_only(tmp_path):
+    path = write_model(tmp_path / "a", tie_word_embeddings=False)
+    assert score(path, "a list")["label"]
+    path = write_model(tmp_path / "b", "masked_lm", tie_word_embeddings=False)
+    with pytest.raises(UserError, match="tie_word_embeddings is False"):
+        read_checkpoint(path)
