@@ -31,6 +31,7 @@ from absl import app, flags, logging
 
 from bert_common import check_tensorflow, files, gpus, json_files
 from bert_common.errors import UserError, as_user_error, did_you_mean
+from bert_common.foreign_flags import name_here
 from bert_common.options import (
     FILES,
     Option,
@@ -62,6 +63,7 @@ _UNTAGGED = {
 # installation.
 _RECIPES = "recipes"
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_INPUT = "input_file"
 _TRUTH = {
     "yes": "true",
     "on": "true",
@@ -283,13 +285,19 @@ def _checked(
     """
     try:
         script, *words = values(arguments)
+    except flags.UnrecognizedFlagError as error:
+        here = name_here(error.flagname, values)
+        hint = f": it is called {here} here" if here else ""
+        message = f"{' '.join(str(error).split())}{hint}"
+        raise UserError(f"{message} (--help=all lists the flags)") from None
     # A UnicodeDecodeError comes from a --flagfile that is not UTF-8.
     except (flags.Error, UnicodeDecodeError) as error:
         raise UserError(f"{' '.join(str(error).split())} (--help=all lists the flags)") from None
     if words and positional is None:
+        hint = "; texts are read from --input_file=FILE" if _INPUT in values else ""
         raise UserError(
             f"unexpected argument {words[0]!r}: values are given as --flag=value; quote patterns "
-            "with *"
+            f"with *{hint}"
         )
     # A script that reads its inputs is the only command of its process.
     files.register.begin(opened=reads_inputs)

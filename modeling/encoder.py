@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from bert_common.errors import UserError
@@ -385,7 +386,9 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
           dropout.
 
         Raises:
-          UserError: S is known and larger than the position table, or there are no input ids.
+          UserError: S is known and larger than the position table, there are no input ids, or a
+            shape is another; outside of graphs also for ids, segments or positions that are
+            negative or have no entry in their table.
         """
         inputs = encoder_inputs(
             input_ids,
@@ -394,6 +397,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
             position_ids=position_ids,
             sequence_ids=sequence_ids,
         )
+        _check_inputs(inputs, self.config)
         # Probabilities are returned for plots, outside of training: neither the kernel nor a
         # recomputed layer has them.
         is_training_step = dropout is not None and not return_attention_probabilities
@@ -579,6 +583,51 @@ def encoder_inputs(features, **arguments) -> dict:
             "dict"
         )
     return inputs
+
+
+def _check_inputs(inputs: Mapping, config: BertConfig) -> None:
+    """Raises `UserError` for inputs that are not [B, S], and for values without an entry in the
+    tables as far as values are known: graphs have none, and look a negative id up from the end."""
+    shape = tuple(inputs["input_ids"].shape)
+    for name, value in inputs.items():
+        if len(value.shape) != 2:
+            raise UserError(
+                f'"{name}" has the shape {tuple(value.shape)}: [B, S] is expected, a row of ids '
+                "for each text"
+            )
+        for size, expected in zip(value.shape, shape, strict=True):
+            # A single row or column stands for all.
+            if None not in (size, expected) and size not in (1, expected):
+                raise UserError(
+                    f'"{name}" has the shape {tuple(value.shape)}, "input_ids" {shape}: both must '
+                    "have a value for each token"
+                )
+    sizes = {
+        "input_ids": config.vocab_size,
+        "segment_ids": config.type_vocab_size,
+        "position_ids": config.max_position_embeddings,
+    }
+    for name, size in sizes.items():
+        values = _known_values(inputs.get(name))
+        # A table with one row gives it to every segment.
+        if values is None or not values.size or (name == "segment_ids" and size == 1):
+            continue
+        for value in (values.min(), values.max()):
+            if not 0 <= value < size:
+                raise UserError(
+                    f'"{name}" contains {value}: values from 0 to {size - 1} are expected; padding '
+                    'is any of them where "input_mask" is 0'
+                )
+
+
+def _known_values(value) -> np.ndarray | None:
+    """Returns the values of a tensor; None in graphs and traces."""
+    if isinstance(value, np.ndarray):
+        return value
+    # TensorFlow's symbolic tensors have no such method; a tracer of JAX has no values either.
+    if keras.backend.backend() == "tensorflow":
+        return value.numpy() if hasattr(value, "numpy") else None
+    return None
 
 
 def _with_our_names(features: Mapping) -> dict:

@@ -92,6 +92,25 @@ def test_a_sequence_longer_than_the_position_table_is_refused(small):
         small(ids(0, 2, LENGTH + 1))
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("input_ids", [[1, -1, 2]], "contains -1: values from 0 to"),
+        ("input_ids", [[1, SMALL.vocab_size, 2]], f"contains {SMALL.vocab_size}"),
+        ("segment_ids", [[0, 1, SMALL.type_vocab_size]], "segment_ids.* contains"),
+        ("segment_ids", [[0, -1, 1]], "segment_ids.* contains -1"),
+        ("position_ids", [[0, -1, 1]], "position_ids.* contains -1"),
+        ("position_ids", [[0, 1, SMALL.max_position_embeddings]], "position_ids.* contains"),
+        ("input_mask", [[1, 1]], r"input_mask. has the shape \(1, 2\)"),
+        ("input_ids", [1, 2, 3], r"has the shape \(3,\): \[B, S\] is expected"),
+    ],
+)
+def test_inputs_without_an_entry_or_of_another_shape(small, name, values, message):
+    inputs = {"input_ids": np.array([[1, 2, 3]]), name: np.array(values)}
+    with pytest.raises(UserError, match=message):
+        small(inputs)
+
+
 def test_dropout_is_where_the_original_has_it(monkeypatch):
     sites = []
 

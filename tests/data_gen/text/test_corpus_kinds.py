@@ -36,7 +36,7 @@ def test_texts_are_read_by_their_field(tmp_path, name):
     with check:
         check_plain_text(str(path), "input_file")
     with check:
-        build_vocabulary(VocabularyOptions(input_file=str(path), vocab_file=f"{tmp_path}/v.txt"))
+        build_vocabulary(VocabularyOptions(input_file=str(path), output_dir=f"{tmp_path}/v"))
 
 
 def test_another_field_is_named(tmp_path):
