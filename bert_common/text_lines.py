@@ -22,7 +22,10 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def numbered_lines(
-    path: str, flag: str, report: Callable[[int, str], None] | None = None
+    path: str,
+    flag: str,
+    report: Callable[[int, str], None] | None = None,
+    report_mark: Callable[[], None] | None = None,
 ) -> Iterator[tuple[int, str]]:
     """Yields (line number from 1, text with its line end), without a byte order mark.
 
@@ -31,21 +34,28 @@ def numbered_lines(
     Args:
       report: gets number and fault of each line that is not UTF-8, which is yielded nevertheless.
         Without it they raise `UserError`.
+      report_mark: is called if the file begins with a byte order mark.
     """
     files.check_readable(path, flag)
     with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (_, file):
-        yield from decoded_lines(file, path, report)
+        yield from decoded_lines(file, path, report, report_mark)
 
 
 def decoded_lines(
-    file: IO[bytes], where: str, report: Callable[[int, str], None] | None = None
+    file: IO[bytes],
+    where: str,
+    report: Callable[[int, str], None] | None = None,
+    report_mark: Callable[[], None] | None = None,
 ) -> Iterator[tuple[int, str]]:
     """Yields the `numbered_lines` of an open file or standard input, called `where` in errors."""
     # A size limit per line bounds the memory for a file without line ends.
     read_line = functools.partial(file.readline, LONGEST_LINE + 1)
     first = read_line()
     lines: Iterable[bytes] = itertools.chain([first] if first else [], iter(read_line, b""))
-    if files.encoding_of(first) == "utf-16":
+    is_wide = files.encoding_of(first) == "utf-16"
+    if report_mark is not None and (is_wide or first.startswith(_BOM)):
+        report_mark()
+    if is_wide:
         # Its line ends are not those of bytes, so that it is decoded as a whole.
         data = first + file.read(LONGEST_LINE + 1)
         if len(data) > LONGEST_LINE:

@@ -8,10 +8,12 @@ input's columns and the prediction in CSV, the id and the prediction in JSON lin
 can't be predicted has no label but the reason. Memory does not depend on the number of rows.
 """
 
+import codecs
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from bert_common import parallel
 from bert_common.errors import UserError
@@ -74,7 +76,10 @@ def predict_table(
         )
     writer: _CsvWriter | _JsonWriter
     if options.writes_csv:
-        writer = _CsvWriter(write, table.header, columns)
+        if table.has_mark:
+            # Excel takes a file without the mark for one in an older encoding.
+            write(codecs.BOM_UTF8)
+        writer = _CsvWriter(write, table.header, columns, table.dialect)
     else:
         writer = _JsonWriter(write, columns[0], has_ids=options.id_column is not None)
     num_texts = 1 if options.text_b_column is None else 2
@@ -139,16 +144,23 @@ class _CsvWriter:
     Args:
       header: names of the table's columns; None for a table without a header, which gets none.
       columns: names of the columns of the results.
+      dialect: arguments of `csv.writer`.
 
     Raises:
       UserError: the table has the columns already.
     """
 
-    def __init__(self, write: Write, header: Sequence[str] | None, columns: Sequence[str]):
+    def __init__(
+        self,
+        write: Write,
+        header: Sequence[str] | None,
+        columns: Sequence[str],
+        dialect: Mapping[str, Any],
+    ):
         self._write = write
         self._columns = columns
         self._text = io.StringIO()
-        self._csv = csv.writer(self._text, lineterminator="\n")
+        self._csv = csv.writer(self._text, lineterminator="\n", **dialect)
         if header is None:
             return
         names = []

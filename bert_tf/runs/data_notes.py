@@ -20,6 +20,9 @@ _FEW_EXAMPLES = 5
 # Share of [UNK] among the tokens above which the vocabulary does not fit the texts. English texts
 # have less than 0.1 % with the released vocabulary.
 _MUCH_UNKNOWN = 0.02
+# Mean number of subwords of a word from which on the vocabulary does not fit the texts. English
+# texts have less than 1.3 with the released vocabulary.
+_MANY_SUBWORDS = 2.0
 # Examples that are searched for unknown words, and the number of their characters that are listed.
 _SEARCHED_EXAMPLES = 2000
 _LISTED_CHARACTERS = 5
@@ -38,6 +41,7 @@ def describe(data: Datasets, tokenizer: Tokenizer) -> list[str]:
         for problem in _suspicious_labels(data.train.classes):
             lines.append(f"warning: train: {problem}")
     lines += _describe_unknown_words(sets, tokenizer)
+    lines += _describe_subwords(sets, tokenizer)
     lines += _describe_repetitions(sets, tuple(data.dev))
     return lines
 
@@ -118,6 +122,29 @@ def _describe_unknown_words(sets: Mapping[str, Dataset], tokenizer: Tokenizer) -
     if characters:
         line += f"; most frequent characters of unknown words: {', '.join(characters)}"
     return [line]
+
+
+def _describe_subwords(sets: Mapping[str, Dataset], tokenizer: Tokenizer) -> list[str]:
+    """Returns a line on the number of subwords that a word of each set is cut into.
+
+    A vocabulary of another language has all letters, and no [UNK], but few of the words.
+    """
+    vocabulary = tokenizer.vocabulary
+    continues = np.array([token.startswith("##") for token in vocabulary.tokens])
+    means = {}
+    for name, split in sets.items():
+        ids = split.examples.tokens.get("input_ids")
+        if ids is None:
+            continue
+        words = ids[~np.isin(ids, (vocabulary.cls_id, vocabulary.sep_id))]
+        num_words = np.count_nonzero(~continues[words])
+        means[name] = len(words) / max(num_words, 1)
+    if not means:
+        return []
+    line = f"subwords per word: {', '.join(f'{name} {mean:.1f}' for name, mean in means.items())}"
+    if max(means.values()) < _MANY_SUBWORDS:
+        return [line]
+    return [f"warning: {line}: the vocabulary has few of the words; is it of another language?"]
 
 
 def _unknown_characters(source: object, tokenizer: Tokenizer) -> list[str]:

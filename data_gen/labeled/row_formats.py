@@ -5,6 +5,7 @@ rows of fields (`read_delimited`), or objects (`read_rows`).
 """
 
 import csv
+import functools
 import io
 import itertools
 import os
@@ -45,8 +46,15 @@ ARROW_FORMATS = Plugins(
 looks_like_json = re.compile(r'\s*\{\s*["}]').match
 # Number of lines that show the separator and the quotation marks of a file.
 _SAMPLE_LINES = 1000
-# A field in quotation marks, with those inside of it doubled.
-_QUOTED_FIELD = re.compile(r'(?:^|(?<=[\t\n]))"(?:[^"]|"")*"(?=[\t\r\n]|$)')
+# A field in quotation marks, the marks inside of it, and arguments of `csv.reader`.
+_QUOTINGS: tuple[tuple[re.Pattern[str], str, dict[str, Any]], ...] = (
+    (re.compile(r'(?:^|(?<=[\t\n]))"(?:[^"]|"")*"(?=[\t\r\n]|$)'), '""', {}),
+    (
+        re.compile(r'(?:^|(?<=[\t\n]))"(?:[^"\\]|\\.)*"(?=[\t\r\n]|$)'),
+        r"\"",
+        {"escapechar": "\\", "doublequote": False},
+    ),
+)
 
 
 def format_of(path: str) -> str | None:
@@ -93,7 +101,7 @@ def read_delimited(
     Args:
       keeps_bad_rows: a row that is no CSV has no fields and a fault, and is no error.
     """
-    all_lines = numbered_lines(bad.path, flag, bad.add)
+    all_lines = numbered_lines(bad.path, flag, bad.add, bad.add_mark)
     # A sample is kept in place of a second opening, so that a remote file is read once.
     sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
     # A shell passes a tab as backslash and t.
@@ -107,12 +115,15 @@ def read_delimited(
         # Signs that separate the columns of some spreadsheets; letters and blanks are parts of
         # names.
         candidates += sorted({sign for sign in first_line if sign in ",;\t|:^~!#$%&*+/@\x1f"})
-    is_quoted = not is_literal and _is_quoted(sample, usual)
+    quoting = None if is_literal else _quoting_of(sample, usual)
     error: UserError | None = None
     for candidate in candidates:
         # A quotation mark of TSV is a character like any other.
-        is_tsv = file_format == "tsv" and candidate == usual and not is_quoted
-        parse = _split_rows if is_tsv else _csv_rows
+        is_tsv = file_format == "tsv" and candidate == usual and quoting is None
+        if is_tsv:
+            parse: Callable[..., Iterator[tuple[int, list[str]]]] = _split_rows
+        else:
+            parse = functools.partial(_csv_rows, quoting=quoting or {})
         first_rows = parse(iter(sample), bad.path, candidate)
         first = next(first_rows, None)
         if first is None:
@@ -129,13 +140,24 @@ def read_delimited(
         if candidate == usual or layout.has_header:
             # Nothing is guessed about official files.
             if not is_literal:
+                is_quoted = quoting is not None
                 bad.guesses.append(_describe_layout(layout, first[1], candidate, is_quoted))
+            layout = layout._replace(
+                delimiter=candidate, is_all_quoted=_is_all_quoted(first_line, candidate)
+            )
             lines = itertools.chain(sample, all_lines)
             if keeps_bad_rows and not is_tsv:
-                return layout, _csv_rows(lines, bad.path, candidate, bad)
+                return layout, parse(lines, bad.path, candidate, bad=bad)
             return layout, parse(lines, bad.path, candidate)
     assert error is not None
     raise error
+
+
+def _is_all_quoted(line: str, delimiter: str) -> bool:
+    """Whether every field of a line is in quotation marks."""
+    field = r'"(?:[^"]|"")*"'
+    pattern = rf"{field}(?:{re.escape(delimiter)}{field})*\s*"
+    return re.fullmatch(pattern, line) is not None
 
 
 def _describe_layout(
@@ -150,26 +172,29 @@ def _describe_layout(
     return f"{len(first_row)} columns separated by {delimiter!r}{quotes}; {header} are read"
 
 
-def _is_quoted(sample: Sequence[tuple[int, str]], delimiter: str) -> bool:
-    """Returns whether the fields of a TSV file are in quotation marks where they need them.
+def _quoting_of(sample: Sequence[tuple[int, str]], delimiter: str) -> dict[str, Any] | None:
+    """Returns how the fields of a TSV file are in quotation marks where they need them, as
+    arguments of `csv.reader`; None if marks are characters like any other.
 
-    pandas and spreadsheets write such files. They parse as CSV, with as many fields in all rows,
-    and have a header in quotation marks, or marks that are doubled, or fields of several lines.
+    pandas and spreadsheets write such files, and Spark with a backslash before inner marks. They
+    parse as CSV, with as many fields in all rows, and have a header in quotation marks, or inner
+    marks, or fields of several lines.
     """
     text = "".join(text for _, text in sample)
-    fields = _QUOTED_FIELD.findall(text)
-    if not fields:
-        return False
-    try:
-        rows = [
-            fields for fields in csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
-        ]
-    except csv.Error:
-        return False
-    # The sample may end inside a row.
-    widths = set(map(len, filter(None, rows[:-1] or rows)))
-    needs_marks = any('""' in field[1:-1] or "\n" in field for field in fields)
-    return len(widths) == 1 and (needs_marks or text.startswith('"'))
+    for field, inner, quoting in _QUOTINGS:
+        fields = field.findall(text)
+        if not fields:
+            continue
+        try:
+            rows = list(csv.reader(io.StringIO(text), delimiter=delimiter, strict=True, **quoting))
+        except csv.Error:
+            continue
+        # The sample may end inside a row.
+        widths = {len(row) for row in rows[:-1] or rows if row}
+        needs_marks = any(inner in field[1:-1] or "\n" in field for field in fields)
+        if len(widths) == 1 and (needs_marks or text.startswith('"')):
+            return quoting
+    return None
 
 
 def read_rows(bad: BadRows, flag: str, file_format: str) -> Iterator[tuple[int, dict]]:
@@ -213,11 +238,16 @@ def _split_rows(
 
 
 def _csv_rows(
-    lines: Iterable[tuple[int, str]], path: str, delimiter: str, bad: BadRows | None = None
+    lines: Iterable[tuple[int, str]],
+    path: str,
+    delimiter: str,
+    quoting: dict[str, Any],
+    bad: BadRows | None = None,
 ) -> Iterator[tuple[int, list[str]]]:
     """Yields (line, fields).
 
     Args:
+      quoting: further arguments of `csv.reader`.
       bad: gets the fault of a row that is no CSV, which is yielded without fields; the rows after
         its first line are read again. Without it such a row is an error.
     """
@@ -235,7 +265,7 @@ def _csv_rows(
     try:
         while not is_read:
             try:
-                for fields in csv.reader(take(lines), delimiter=delimiter, strict=True):
+                for fields in csv.reader(take(lines), delimiter=delimiter, strict=True, **quoting):
                     if fields:
                         yield taken[0][0], fields
                     taken.clear()

@@ -9,6 +9,7 @@ Input: a file in one of the formats of `row_formats.py`. Output: `Row`s in the o
 Nothing but the current row is in memory.
 """
 
+import csv
 import functools
 import itertools
 import sys
@@ -66,6 +67,7 @@ class RowStream:
         self.path = path
         self.named = named
         file_format = format_of_file(path, flag, file_format)
+        self._file_format = file_format
         self.is_json = file_format in OBJECT_FORMATS
         self.header: list[str] | None = None
         self._bad = BadRows(path)
@@ -94,6 +96,20 @@ class RowStream:
             self.header = list(map(str.strip, first_row[1]))
         else:
             self._rows = itertools.chain([first_row], self._rows)
+
+    @property
+    def dialect(self) -> dict[str, Any]:
+        """Separator and quotation marks of a CSV file, as arguments of `csv.writer`; those of CSV
+        for all other files."""
+        if self.is_json or self._file_format != "csv":
+            return {}
+        quoting = csv.QUOTE_ALL if self._layout.is_all_quoted else csv.QUOTE_MINIMAL
+        return {"delimiter": self._layout.delimiter, "quoting": quoting}
+
+    @property
+    def has_mark(self) -> bool:
+        """Whether the file begins with a byte order mark."""
+        return self._bad.has_mark
 
     @property
     def guesses(self) -> list[str]:

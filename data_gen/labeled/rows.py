@@ -250,6 +250,7 @@ class BadRows:
       faults: line (from 1) → what is wrong there. A row of several lines has its fault at its first
         line or at any other.
       unit: what the numbers count: "line", or "row" in a file without lines.
+      has_mark: the file begins with a byte order mark.
       guesses: what the reader found out about the whole file, for the plan of the run.
     """
 
@@ -259,10 +260,15 @@ class BadRows:
         self.faults: dict[int, str] = {}
         self.unit = "line"
         self.guesses: list[str] = []
+        self.has_mark = False
 
     def add(self, line: int, fault: str) -> None:
         """Records a fault at a line; the first one of a line is reported."""
         self.faults.setdefault(int(line), fault)
+
+    def add_mark(self) -> None:
+        """Records that the file begins with a byte order mark."""
+        self.has_mark = True
 
     def where(self, line: int) -> str:
         """Returns the position of a line for messages."""

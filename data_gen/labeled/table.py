@@ -28,11 +28,15 @@ class Layout(NamedTuple):
       names: name of each column, for the caller.
       numbers: number of each column in the file, from 0.
       has_header: the first row is a header, not an example.
+      delimiter: between the fields of the file.
+      is_all_quoted: every field of its first row is in quotation marks.
     """
 
     names: Sequence[str]
     numbers: Sequence[int]
     has_header: bool
+    delimiter: str = ","
+    is_all_quoted: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -167,3 +167,17 @@ def test_memory_does_not_grow_with_the_table(checkpoints, tmp_path, monkeypatch)
     table_prediction.predict_table(inference, table, options, lambda data: events.append("write"))
     assert events[:6] == ["read", "read", "write", "read", "read", "write"]
     assert len(events) == 14
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "expected"),
+    [
+        ("key;text", "1;a list, sorted", "key;text;label;probability;reason\n1;a list, sorted;"),
+        ('"key","text"', '"1","a list"', '"key","text","label","probability","reason"\n"1","a l'),
+    ],
+)
+def test_a_table_comes_back_with_its_separator_mark_and_quoting(
+    checkpoints, tmp_path, header, row, expected
+):
+    predict(checkpoints["class"], tmp_path, f"\ufeff{header}\n{row}\n")
+    assert (tmp_path / "out.csv").read_text(encoding="utf-8").startswith("\ufeff" + expected)

@@ -75,6 +75,12 @@ def test_unknown_words(texts, share, characters):
     assert line.startswith("warning: ") == bool(characters) and characters in line
 
 
+@pytest.mark.parametrize(("text", "mean"), [("the list", "1.0"), ("lists lists sorted", "2.0")])
+def test_subwords_of_a_word(text, mean):
+    (line,) = [line for line in notes(texts_of(text)) if "subwords per word" in line]
+    assert f"train {mean}" in line and line.startswith("warning: ") == (mean == "2.0")
+
+
 def squad(*pairs):
     contexts = [context for _, context in pairs]
     questions = [Question(str(n), text, n, (), False) for n, (text, _) in enumerate(pairs)]

@@ -378,3 +378,15 @@ def test_scores_with_decimal_commas(write, scores, expected):
     found = read_labeled_file(path, "train_file", **arguments)
     assert np.allclose(found.labels, expected)
     assert any("decimal commas" in note for note in found.notes)
+
+
+def test_inner_marks_with_a_backslash(write):
+    """As Spark writes TSV."""
+    rows = [(f'"he said \\"cold {row}\\" and left"', "ab"[row % 2]) for row in range(4)]
+    path = write("text\tlabel\n" + "".join(f"{text}\t{y}\n" for text, y in rows), "a.tsv")
+    columns = {"text_a_column": "text", "label_column": "label"}
+    found = read_labeled_file(path, "train_file", **columns)
+    assert found.text_a[0] == 'he said "cold 0" and left'
+    # Other backslashes and marks are characters.
+    path = write('text\tlabel\n"a" \\n b\tx\n5" \\" c\ty\n', "b.tsv")
+    assert read_labeled_file(path, "x", **columns).text_a == ['"a" \\n b', '5" \\" c']
