@@ -244,7 +244,8 @@ class InMemoryTask(Task):
 
     def check_devices(self, devices: Devices) -> None:
         super().check_devices(devices)
-        self.is_compiled = devices.jit_compile
+        # XLA compiles whatever a TPU runs.
+        self.is_compiled = devices.jit_compile or devices.kind == "TPU"
         if devices.kind == "TPU" and self.options.tpu_name != "local":
             raise UserError(
                 "fine-tuning reads its examples in this process, which a remote TPU can't reach: "

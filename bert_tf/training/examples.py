@@ -336,7 +336,7 @@ def training_dataset(
         return assemble(examples, indices, batch_size, lengths)
 
     steps = tf.data.Dataset.range(start_step, np.iinfo(np.int64).max)
-    dataset = _dataset(make_batch, examples, batch_size, steps, context)
+    dataset = _dataset(make_batch, examples, batch_size, lengths, steps, context)
     # If a dataset may end, processes ask each other before every step.
     return dataset.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
 
@@ -360,7 +360,8 @@ def evaluation_dataset(
         return assemble(examples, indices, len(indices) if tokens else batch_size, lengths)
 
     steps = tf.data.Dataset.range(len(batches))
-    return _dataset(make_batch, examples, None if tokens else batch_size, steps, context)
+    size = None if tokens else batch_size
+    return _dataset(make_batch, examples, size, lengths, steps, context)
 
 
 def _token_type(tokens: np.ndarray) -> np.dtype:
@@ -375,13 +376,15 @@ def _value_type(values: np.ndarray) -> np.dtype:
 
 
 def _batch_signature(
-    examples: Examples, replicas: int, size: int | None
+    examples: Examples, replicas: int, size: int | None, lengths: np.ndarray
 ) -> dict[str, tf.TensorSpec]:
     """Returns name → shape and dtype of what `assemble` returns, for the replicas of a host."""
+    # A TPU's program must know all sizes.
+    length = int(lengths[0]) if len(lengths) == 1 else None
     # One example shows the further axes of sequences, such as that of choices, and of values.
     starts, _, values = examples.select(np.arange(min(len(examples), 1)), 1)
     rows = [replicas, size]
-    sequence = [*rows, *starts.shape[1:], None]
+    sequence = [*rows, *starts.shape[1:], length]
     signature = {}
     for name, tokens in examples.tokens.items():
         signature[name] = tf.TensorSpec([*sequence, *tokens.shape[1:]], _token_type(tokens))
@@ -397,6 +400,7 @@ def _dataset(
     make_batch: Callable[[int], dict[str, np.ndarray]],
     examples: Examples,
     batch_size: int | None,
+    lengths: np.ndarray,
     steps: tf.data.Dataset,
     context: tf.distribute.InputContext,
 ) -> tf.data.Dataset:
@@ -412,7 +416,7 @@ def _dataset(
         size = batch_size // context.num_replicas_in_sync
         first = context.input_pipeline_id * replicas * size
         host_rows = slice(first, first + replicas * size)
-    signature = _batch_signature(examples, replicas, size)
+    signature = _batch_signature(examples, replicas, size, lengths)
 
     def make_arrays(step: np.ndarray) -> list[np.ndarray]:
         batch = make_batch(int(step))

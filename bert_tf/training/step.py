@@ -129,6 +129,7 @@ class TrainingStep:
         self._replicas = strategy.num_replicas_in_sync
         self._global_batch_size = global_batch_size
         self._batch_sizes = batch_sizes or BatchSizes((global_batch_size,))
+        self._is_on_tpu = isinstance(strategy, tf.distribute.TPUStrategy)
         self._jit_compile = jit_compile
         self._micro_batches = gradient_accumulation_steps
         self._loss_scaling = loss_scaling
@@ -217,17 +218,13 @@ class TrainingStep:
         """
         state = self._state
 
-        def replica_step(features: dict) -> dict:
+        def replica_step(features: dict, step: tf.Tensor, scale: tf.Tensor) -> dict:
             # Position in the global batch of this replica's first row.
             replica_id = tf.distribute.get_replica_context().replica_id_in_sync_group
             rows = self._batch_sizes.largest // self._replicas
             first_example = tf.cast(replica_id * rows, tf.int64)
             # The denominators of the loss over the global batch, known before the model has run.
             counts = sum_over_replicas(self._loss.counts(features))
-            step = tf.identity(state.step)
-            scale = tf.constant(1.0)
-            if self._loss_scaling:
-                scale = tf.identity(state.loss_scale)
             # Dropout key and rate are inputs of the function that XLA compiles, so that runs with
             # another seed or rate find the same program in the cache.
             dropout_key = stream_key(self._seed, step)
@@ -243,10 +240,16 @@ class TrainingStep:
             loss = self._loss.total(sums, counts)
             return {**sums, "gradient_norm": norm, "loss_of_step": loss}
 
+        # Arguments of the replicas: a TPU can't read variables of the host in its program.
+        step = tf.identity(state.step)
+        scale = tf.constant(1.0)
+        if self._loss_scaling:
+            scale = tf.identity(state.loss_scale)
         features, waited = self._next_batch(iterator)
-        # On a single core the time would otherwise be taken last, after all the work of the step.
-        with tf.control_dependencies([waited]):
-            results = strategy_results(self._strategy, replica_step, features)
+        # On a single core the time would otherwise be taken last, after all the work of the step. A
+        # TPU's program would get the time as an input.
+        with tf.control_dependencies([] if self._is_on_tpu else [waited]):
+            results = strategy_results(self._strategy, replica_step, features, step, scale)
         # 4. Count.
         self._count(results)
 
@@ -261,7 +264,8 @@ class TrainingStep:
         """Returns the gradients of a micro-batch's part of the global loss, and its sums."""
         variables = self._optimizer.variables
         dropout = stream_of_key(dropout_key, first_example)
-        with jit_compile_scope(self._jit_compile):
+        # XLA compiles whatever a TPU runs.
+        with jit_compile_scope(self._jit_compile or self._is_on_tpu):
             with tf.GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch(variables)
                 sums = self._loss.sums(self._forward(features, dropout), features)
@@ -355,12 +359,13 @@ class TrainingStep:
         state.steps_since_overflow.assign(tf.where(continues, steps, 0))
 
 
-def strategy_results(strategy: tf.distribute.Strategy, function: Callable, features) -> dict:
+def strategy_results(strategy: tf.distribute.Strategy, function: Callable, *arguments) -> dict:
     """Runs a function on all replicas and returns the results of the first one.
 
-    They must be the same on all replicas, as after a reduction.
+    They must be the same on all replicas, as after a reduction. Each replica gets its part of a
+    distributed argument, and any other whole.
     """
-    results = strategy.run(function, args=(features,))
+    results = strategy.run(function, args=arguments)
     first_results = {}
     for name, value in results.items():
         first_results[name] = strategy.experimental_local_results(value)[0]

@@ -220,18 +220,28 @@ def parser(schema: Schema, config: BertConfig, add_masks: Callable | None = None
     return parse
 
 
-def masker(schema: Schema, masking: Masking, seed: int, probs: Callable | None = None) -> Callable:
+def masker(
+    schema: Schema,
+    masking: Masking,
+    seed: int,
+    probs: Callable | None = None,
+    in_graph: bool = False,
+) -> Callable:
     """Returns a function for `parser` that masks.
 
     Args:
       masking: rule; `max_predictions_per_seq` limits the predictions of a record, also of a packed
         one.
-      probs: steps, int64 [b] → `masked_lm_prob` of each; None for the value in `masking`.
+      probs: steps, int64 [b], and NumPy or TensorFlow → `masked_lm_prob` of each; None for the value
+        in `masking`.
+      in_graph: mask by TensorFlow's operations, which takes longer, instead of NumPy's.
 
     Returns:
       (features, serialized records string [b], uses int64 [b]) → features with masks.
     """
     import tensorflow as tf
+
+    from bert_tf.tasks.pretraining.graph_masking import mask_in_graph
 
     names = [name for name in schema.features if name != "next_sentence_weights"]
 
@@ -239,12 +249,17 @@ def masker(schema: Schema, masking: Masking, seed: int, probs: Callable | None =
         if probs is None:
             rule = masking
         else:
-            rule = dataclasses.replace(masking, masked_lm_prob=probs(uses >> STEP_SHIFT))
+            rule = dataclasses.replace(masking, masked_lm_prob=probs(uses >> STEP_SHIFT, np))
         return mask_records(dict(zip(names, values, strict=True)), rule, seed, uses, keys)
 
     def add_masks(features: dict, serialized, uses) -> dict:
         # A sequence is the same example at any position in the files: derive its key from it.
         keys = tf.strings.to_hash_bucket_fast(serialized, 1 << 62)
+        if in_graph:
+            prob = masking.masked_lm_prob
+            if probs is not None:
+                prob = probs(tf.bitwise.right_shift(uses, STEP_SHIFT), tf)
+            return {**features, **mask_in_graph(features, masking, prob, seed, uses, keys)}
         inputs = [keys, uses]
         for name in names:
             inputs.append(features[name])

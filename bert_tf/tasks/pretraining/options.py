@@ -3,8 +3,6 @@
 import dataclasses
 import re
 
-import numpy as np
-
 from bert_common.errors import UserError
 from bert_common.options import FILES, LARGEST_INT, as_flag, check_there, option
 from bert_tf.runs.options import DistillationOptions, TrainingOptions
@@ -165,14 +163,19 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
     def warmup_proportion(self) -> float:
         return self.num_warmup_steps / self.num_train_steps
 
-    def masked_lm_probs(self, steps: np.ndarray) -> np.ndarray:
-        """Returns --masked_lm_prob of the updates after so many steps, int64 [b] → float64 [b].
+    def masked_lm_probs(self, steps, library):
+        """Returns --masked_lm_prob of the updates after so many steps, float64 [b].
 
         Evaluations have a negative step, and the last share.
+
+        Args:
+          steps: int64 [b].
+          library: NumPy or TensorFlow, whose the steps are.
         """
         first, last = self.masked_lm_prob[0], self.masked_lm_prob[-1]
-        progress = np.minimum(steps / self.num_train_steps, 1.0)
-        return np.where(steps < 0, last, first + (last - first) * progress)
+        progress = library.minimum(steps / self.num_train_steps, 1.0)
+        share = first + (last - first) * progress
+        return library.where(steps < 0, last + 0.0 * share, share)
 
     def apply_to(self, config: BertConfig) -> BertConfig:
         """Returns the configuration with the dropout rates and the initializer of the flags."""

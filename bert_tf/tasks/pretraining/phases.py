@@ -80,10 +80,13 @@ class PretrainingPhase(Phase):
         """Returns a description for the user."""
         return f"{self.options.max_seq_length} tokens, {super().describe()}"
 
-    def parsers(self, config: BertConfig, vocabulary: Vocabulary | None) -> list[Callable]:
+    def parsers(
+        self, config: BertConfig, vocabulary: Vocabulary | None, in_graph: bool = False
+    ) -> list[Callable]:
         """Returns the functions that parse records for training and for evaluation.
 
-        See `data.parser`. Raises `UserError` if masks must be made without a vocabulary.
+        See `data.parser`, and `data.masker` for `in_graph`. Raises `UserError` if masks must be
+        made without a vocabulary.
         """
         parsers = []
         for pretraining_records in (self.train_records, self.eval_records):
@@ -96,11 +99,11 @@ class PretrainingPhase(Phase):
                         f"--{pretraining_records.flag}: the records have no masks, and their "
                         "vocabulary is unknown: give --vocab_file"
                     )
-                masker = self._masker(schema, vocabulary)
+                masker = self._masker(schema, vocabulary, in_graph)
             parsers.append(data.parser(schema, config, masker))
         return parsers
 
-    def _masker(self, schema: Schema, vocabulary: Vocabulary) -> Callable:
+    def _masker(self, schema: Schema, vocabulary: Vocabulary, in_graph: bool) -> Callable:
         options = self.options
         masking = Masking(
             options.max_predictions_per_seq,
@@ -110,7 +113,7 @@ class PretrainingPhase(Phase):
             vocabulary.mask_id,
             vocabulary.is_continuation if options.do_whole_word_mask else None,
         )
-        return data.masker(schema, masking, options.seed, options.masked_lm_probs)
+        return data.masker(schema, masking, options.seed, options.masked_lm_probs, in_graph)
 
 
 def find_phases(options: PretrainingOptions, config: BertConfig) -> list[PretrainingPhase]:

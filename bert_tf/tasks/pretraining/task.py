@@ -128,9 +128,14 @@ class PretrainingTask(Task):
         self._phases = [
             dataclasses.replace(phase, flops=self._example_flops(phase)) for phase in phases
         ]
-        self._parsers = [phase.parsers(self.config, self.vocabulary) for phase in phases]
+        self._make_parsers()
         # By the index of the phase. A pass is made once, as tracing takes seconds.
         self._evaluation_passes: dict[int, EvaluationPass] = {}
+
+    def _make_parsers(self, in_graph: bool = False) -> None:
+        self._parsers = [
+            phase.parsers(self.config, self.vocabulary, in_graph) for phase in self._phases
+        ]
 
     def _choose_weights_to_evaluate(
         self, saved: CheckpointReader | None, initial: CheckpointReader | None
@@ -266,6 +271,9 @@ class PretrainingTask(Task):
 
     def check_devices(self, devices: Devices) -> None:
         super().check_devices(devices)
+        if devices.kind == "TPU":
+            # The hosts of a TPU read the records, and have no Python.
+            self._make_parsers(in_graph=True)
         if self.options.do_train and self.options.fused_attention == "on":
             self._check_fused_attention(devices)
         if not self.can_evaluate:

@@ -11,6 +11,7 @@ from bert_tf.tasks.pretraining.data import (
     masker,
     parser,
 )
+from bert_tf.tasks.pretraining.graph_masking import mask_in_graph
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset, training_dataset
 from data_gen.pretraining.masking import Masking, MaskingRatios, predictions_of
@@ -104,6 +105,30 @@ def test_masks_follow_from_seed_pass_and_record(packed):
         ).mean() > 0.8
 
 
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("words", [False, True])
+def test_masks_of_tensorflow_operations_are_those_of_numpy(packed, words):
+    _, features = without_masks(packed)
+    rng = np.random.default_rng(9)
+    rows = len(features["input_ids"])
+    keys, passes = rng.integers(0, 1 << 62, rows), rng.integers(0, 1 << 40, rows)
+    is_continuation = rng.random(TINY.vocab_size) < 0.4 if words else None
+    inputs = {name: tf.constant(value, tf.int32) for name, value in features.items()}
+    # 4.5 and 13.5 tokens of 30 are rounded to even numbers; rows are full with 3 predictions.
+    for share, predictions in ((0.15, PREDICTIONS), (0.45, 3), (np.full(rows, 0.3), 50)):
+        masking = dataclasses.replace(
+            MASKING,
+            masked_lm_prob=share,
+            max_predictions_per_seq=predictions,
+            is_continuation=is_continuation,
+        )
+        found = mask_in_graph(inputs, masking, share, 12345, tf.constant(passes), tf.constant(keys))
+        expected = mask_records(features, masking, 12345, passes, keys)
+        for name, value in zip(("input_ids", *MASK_FEATURES), expected, strict=True):
+            assert found[name].dtype.as_numpy_dtype == value.dtype
+            np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
 def test_a_row_never_has_more_predictions_than_fit():
     _, features = without_masks(packed=True)
     found = masked(
@@ -164,13 +189,14 @@ def test_in_the_input_pipeline(unmasked_files):
             np.testing.assert_array_equal(second[name], value)
 
 
-def test_the_share_of_predictions_follows_the_step(unmasked_files):
+@pytest.mark.parametrize("in_graph", [False, True])
+def test_the_share_of_predictions_follows_the_step(unmasked_files, in_graph):
     """Of the batches of a step, wherever a run resumes and whichever host reads them; the last
     share in evaluations."""
     schema, rows, files = unmasked_files
     options = PretrainingOptions(masked_lm_prob=(0.4, 0.1), num_train_steps=10)
     masking = dataclasses.replace(MASKING, max_predictions_per_seq=WIDTH // 2)
-    parse = parser(schema, TINY, masker(schema, masking, 1, options.masked_lm_probs))
+    parse = parser(schema, TINY, masker(schema, masking, 1, options.masked_lm_probs, in_graph))
     one = tf.distribute.InputContext(1, 0, 1)
 
     def shares(batch: dict) -> list[tuple[int, int]]:

@@ -1,0 +1,210 @@
+"""The programs that a TPU would get, traced without one: `python tpu_program.py FOLDER`.
+
+`TPUStrategy` takes the description of a TPU from its resolver. With a made-up one, and logical CPUs
+in place of the cores, variables can be made and functions traced; they can't be run. The run
+functions of the scripts go as far as their first step. What a TPU would ask about each program goes
+to `facts.json` in FOLDER.
+"""
+
+import collections
+import json
+import pathlib
+import sys
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.tpu.tpu_system_metadata import TPUSystemMetadata
+
+from bert_tf.tasks.classification.task import run as run_classifier
+from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
+from bert_tf.tasks.multiple_choice.task import run as run_swag
+from bert_tf.tasks.pretraining.task import run as run_pretraining
+from bert_tf.training import devices
+from bert_tf.training.step import TrainingStep
+from data_gen.pretraining.record_writer import RecordWriter
+from data_gen.pretraining.schema import Schema
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
+from tests.bert_tf.tasks.classification import toy_task
+from tests.bert_tf.tasks.multiple_choice import toy_questions
+from tests.bert_tf.tasks.pretraining.conftest import make_options
+from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, VOCAB
+from tests.bert_tf.training.packed import sequences_of
+
+# Operations that hand a value to a TPU's program, or take one from it.
+_GATES = ("TPUReplicatedInput", "TPUReplicatedOutput")
+_CLUSTER = "_tpu_replicate"
+
+
+class MadeUpTpu:
+    """The resolver of a TPU that is not there."""
+
+    def __init__(self, cores: int, hosts: int):
+        self._cores, self._hosts = cores, hosts
+
+    def get_tpu_system_metadata(self) -> TPUSystemMetadata:
+        names = [
+            f"/job:localhost/replica:0/task:0/device:TPU:{core}" for core in range(self._cores)
+        ]
+        found = [tf.config.LogicalDevice(name, "TPU") for name in names]
+        return TPUSystemMetadata(
+            num_cores=self._cores,
+            num_hosts=self._hosts,
+            num_of_cores_per_host=self._cores // self._hosts,
+            topology=None,
+            devices=found,
+        )
+
+
+def made_up_strategy(cores: int, hosts: int) -> tf.distribute.TPUStrategy:
+    strategy = tf.distribute.TPUStrategy(MadeUpTpu(cores, hosts))
+    extended = strategy.extended
+    for row in extended._tpu_devices:
+        row[0] = row[0].replace("TPU", "CPU")
+    workers = extended._device_input_worker_devices
+    for host, names in workers.items():
+        workers[host] = [name.replace("TPU", "CPU") for name in names]
+    return strategy
+
+
+def operations(function) -> list[tf.Operation]:
+    """All operations of a traced function and of the functions that it calls."""
+    graphs, found, seen = [function.graph], [], set()
+    while graphs:
+        graph = graphs.pop()
+        found += graph.get_operations()
+        for name, called in graph._functions.items():
+            if name not in seen:
+                seen.add(name)
+                graphs.append(called.graph)
+    return found
+
+
+def facts_of(function) -> dict:
+    """What a TPU would refuse in a program."""
+    inside = [one for one in operations(function) if _CLUSTER in one.node_def.attr]
+    ungated, strings, dynamic = [], [], []
+    for one in inside:
+        if one.type in _GATES:
+            continue
+        for value in one.inputs:
+            source = value.op
+            if _CLUSTER not in source.node_def.attr and source.type not in _GATES:
+                ungated.append(f"{source.name} -> {one.name}")
+        for value in one.outputs:
+            if value.dtype == tf.string:
+                strings.append(one.name)
+            if not value.shape.is_fully_defined():
+                dynamic.append(f"{one.name} {value.shape}")
+    kinds = collections.Counter(one.type for one in operations(function))
+    return {
+        "inside": len(inside),
+        "gates": kinds["TPUReplicatedInput"],
+        "ungated": ungated,
+        "strings": strings,
+        "dynamic": dynamic,
+    }
+
+
+class Traced(Exception):
+    """A run has come to its first step."""
+
+
+def first_step(training_step: TrainingStep, iterator, steps: int) -> None:
+    """Takes the place of `TrainingStep.run`."""
+    raise Traced(facts_of(training_step._run_steps.get_concrete_function(iterator, steps)))
+
+
+def python_calls(dataset: tf.data.Dataset) -> list[str]:
+    """The operations of an input pipeline that call Python."""
+    graph = tf.compat.v1.GraphDef.FromString(dataset._as_serialized_graph().numpy())
+    nodes = [*graph.node, *(node for one in graph.library.function for node in one.node_def)]
+    return [node.name for node in nodes if "PyFunc" in node.op]
+
+
+def facts_of_run(run, options, cores: int = 4, hosts: int = 1) -> dict:
+    """The facts about the first step of a run, and about its input pipeline."""
+    strategy = made_up_strategy(cores, hosts)
+    devices._tpu_strategy = lambda *arguments: strategy
+    datasets = []
+    distribute = strategy.distribute_datasets_from_function
+
+    def noted(make):
+        context = tf.distribute.InputContext(1, 0, strategy.num_replicas_in_sync)
+        datasets.append(make(context))
+        return distribute(make)
+
+    strategy.distribute_datasets_from_function = noted
+    try:
+        run(options)
+    except Traced as traced:
+        return {
+            **traced.args[0],
+            "python": [name for one in datasets for name in python_calls(one)],
+        }
+    raise AssertionError("the run ended before its first step")
+
+
+def write_unmasked(path: pathlib.Path) -> None:
+    lengths = np.random.default_rng(3).integers(5, LENGTH + 1, 24)
+    features = sequences_of(lengths, LENGTH, PREDICTIONS, VOCAB)
+    schema = Schema(LENGTH, 0)
+    features = {name: features[name] for name in schema.features}
+    path.write_bytes(RecordWriter(schema, VOCAB).encode(features))
+
+
+def main() -> None:
+    folder = pathlib.Path(sys.argv[1])
+    cpus = [tf.config.LogicalDeviceConfiguration()] * 8
+    tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], cpus)
+    TrainingStep.run = first_step
+    tpu = {"tpu_name": "local", "do_train": True, "train_batch_size": 16}
+    facts = {}
+
+    data = folder / "records"
+    data.mkdir()
+    write_unmasked(data / "train-0.tfrecord")
+    ONE_LAYER.to_file(str(data / "bert_config.json"))
+    words = [*SPECIAL_TOKENS, *(f"##word{number}" for number in range(VOCAB - 5))]
+    (data / "vocab.txt").write_text("\n".join(words) + "\n")
+    facts["pretraining"] = facts_of_run(
+        run_pretraining,
+        make_options(
+            data,
+            folder / "pretraining",
+            **tpu,
+            jit_compile="auto",
+            vocab_file=f"{data}/vocab.txt",
+            do_whole_word_mask=True,
+            gradient_accumulation_steps=2,
+            eval_file="",
+        ),
+        cores=8,
+        hosts=2,
+    )
+
+    data = folder / "table"
+    data.mkdir()
+    toy_task.write_model(data)
+    toy_task.write_csv(data / "train.csv", 64, 1)
+    toy_task.write_csv(data / "dev.csv", 16, 2)
+    options = toy_task.own_task(data, folder / "classifier", **tpu, test_file=None)
+    facts["classifier"] = facts_of_run(run_classifier, options)
+
+    data = folder / "choices"
+    data.mkdir()
+    toy_questions.write_model(data)
+    toy_questions.write_swag(data / "train.csv", 48)
+    toy_questions.write_swag(data / "val.csv", 16)
+    options = MultipleChoiceOptions(
+        data_dir=str(data),
+        bert_config_file=f"{data}/bert_config.json",
+        output_dir=str(folder / "swag"),
+        max_seq_length=24,
+        **tpu,
+    )
+    facts["choices"] = facts_of_run(run_swag, options)
+    (folder / "facts.json").write_text(json.dumps(facts, indent=1))
+
+
+if __name__ == "__main__":
+    main()
