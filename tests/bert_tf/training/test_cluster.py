@@ -1,6 +1,10 @@
 import json
+import pathlib
+import re
+import subprocess
 
 import pytest
+import yaml
 
 from bert_common.errors import UserError
 from bert_tf.training.cluster import Cluster, find_cluster
@@ -174,3 +178,54 @@ def test_what_is_not_known_of_a_step_is_one_line(scontrol, changes, message):
     ) as error:
         find_cluster(slurm(**changes))
     assert message in str(error.value)
+
+
+_PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/many_machines.md"
+
+
+@pytest.mark.parametrize("kind", ["Job", "JobSet"])
+def test_the_manifests_for_kubernetes_give_each_pod_its_place(kind):
+    objects = [
+        one
+        for text in re.findall(r"```yaml\n(.*?)```", _PAGE.read_text("utf-8"), re.DOTALL)
+        for one in yaml.safe_load_all(text)
+    ]
+    (manifest,) = (one for one in objects if one["kind"] == kind)
+    name = manifest["metadata"]["name"]
+    if kind == "Job":
+        # https://kubernetes.io/docs/tasks/job/job-with-pod-to-pod-communication
+        job, pods, service = (
+            manifest["spec"],
+            name,
+            manifest["spec"]["template"]["spec"]["subdomain"],
+        )
+        (headless,) = (one for one in objects if one["kind"] == "Service")
+        assert headless["metadata"]["name"] == service
+        assert headless["spec"]["clusterIP"] == "None"
+        assert headless["spec"]["selector"] == {"job-name": name}
+    else:
+        # https://jobset.sigs.k8s.io/docs/concepts: <JobSet>-<Job>-<index of the Job>-<pod>
+        (jobs,) = manifest["spec"]["replicatedJobs"]
+        job, pods = jobs["template"]["spec"], f"{name}-{jobs['name']}-0"
+        service = manifest["spec"]["network"]["subdomain"]
+    assert job["completionMode"] == "Indexed"
+    (container,) = job["template"]["spec"]["containers"]
+    processes = int(container["env"][0]["value"])
+    assert job["completions"] == job["parallelism"] == processes
+    (script,) = container["args"]
+    # What the training command would see.
+    script = script.split("exec python")[0] + "printenv TF_CONFIG"
+    for index in range(processes):
+        variables = {"PROCESSES": str(processes), "JOB_COMPLETION_INDEX": str(index)}
+        printed = subprocess.run(
+            [*container["command"], script],
+            env={"PATH": "/usr/bin:/bin", **variables},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        cluster = find_cluster({"TF_CONFIG": printed})
+        assert cluster.index == index
+        assert cluster.addresses == tuple(
+            f"{pods}-{number}.{service}:2222" for number in range(processes)
+        )
