@@ -139,8 +139,8 @@ def find_word_columns(
         label = _find_labels(columns, kinds, tagged, word)
     if word is None:
         # In a short file the only words may be numbers.
-        others = [kind for column, kind in enumerate(kinds) if column != label]
-        if len(columns[0]) >= _MANY_ROWS and WORDS not in others:
+        other_kinds = [kind for column, kind in enumerate(kinds) if column != label]
+        if len(columns[0]) >= _MANY_ROWS and WORDS not in other_kinds:
             raise _undecided(columns, kinds)
         words = [column for column in _varied_words(columns, kinds) if column != label]
         word = words[0] if words else int(label == 0)

@@ -339,7 +339,9 @@ def _sentences(
     labels = None
     if found.label is not None and found.label != found.word:
         labels = rows.columns[found.label]
-    is_bracketed = reads_brackets and labels is not None and found.kinds[found.label] == BRACKETS
+    is_bracketed = False
+    if found.label is not None and labels is not None:
+        is_bracketed = reads_brackets and found.kinds[found.label] == BRACKETS
     document = -1
     for start, end in itertools.pairwise([*borders, len(words)]):
         document = rows.starts.get(start, document)
@@ -348,7 +350,7 @@ def _sentences(
         tags = None
         if labels is not None:
             tags = labels[start:end]
-        if is_bracketed:
+        if is_bracketed and tags is not None:
             try:
                 tags = tags_of_brackets(tags)
             except UserError as error:

@@ -415,10 +415,9 @@ def _row_documents(path: str, text_field: str, file_format: str) -> Iterator[Ite
     """Yields the texts of a table, or of a list of JSON objects."""
     for row in RowStream(path, "input_file", [(text_field, "text_field")], file_format):
         text = row.values[0]
-        if row.fault is None and not isinstance(text, str):
+        fault = row.fault
+        if fault is None and not isinstance(text, str):
             fault = f"field {text_field!r} holds a {type(text).__name__}, not a string"
-        else:
-            fault = row.fault
         if fault is not None:
             raise UserError(f"{path}:{row.line}: {fault}")
         paragraphs = _paragraphs_of(text, "", hard_wrapped=False)

@@ -232,8 +232,8 @@ def masker(
     Args:
       masking: rule; `max_predictions_per_seq` limits the predictions of a record, also of a packed
         one.
-      probs: steps, int64 [b], and NumPy or TensorFlow → `masked_lm_prob` of each; None for the value
-        in `masking`.
+      probs: steps, int64 [b], and NumPy or TensorFlow → `masked_lm_prob` of each; None for the
+        value in `masking`.
       in_graph: mask by TensorFlow's operations, which takes longer, instead of NumPy's.
 
     Returns:
