@@ -445,7 +445,9 @@ def status_of(work: Callable[[], int | None]) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        if isinstance(error, OSError) and not error.filename:
+        try:
+            sys.stdout.flush()
+        except OSError:
             # Standard output can't be written any more, or nobody reads it (`… | head`). The
             # interpreter flushes it once more at exit, which must not fail again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -566,6 +568,8 @@ def _compose(path: str) -> Any:
         reason = getattr(error, "reason", "characters that it can't hold")
         problem = getattr(error, "problem", reason)
         raise UserError(f"{position}: not YAML: {problem}") from None
+    except RecursionError:
+        raise UserError(f"{path}: not YAML: values are nested too deeply") from None
     if mapping is None or mapping.id != "mapping":
         raise UserError(
             f"{path}: names of flags and their values are expected, e.g. learning_rate: 3e-5"

@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TextIO
 
 from bert_common import WrongEnvironment
 
@@ -122,6 +122,14 @@ def visible(text: str, unescaped: str = "") -> str:
         return ascii(match[0])[1:-1]
 
     return _CONTROL.sub(escape, text)
+
+
+def say(text: str, file: TextIO | None = None) -> None:
+    """Prints a text for the user, to standard output by default, with `visible` characters only.
+
+    Names of files, labels and texts are anybody's.
+    """
+    print(visible(text, unescaped="\n\t"), file=file, flush=True)
 
 
 def in_one_line(error: object, longest: int = 300, most_lines: int | None = None) -> str:

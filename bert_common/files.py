@@ -37,7 +37,8 @@ _MOST_PACKED = 100
 # Endings of names of compressed files, which are recognized by their first bytes.
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _GZIP = b"\x1f\x8b"
-_BZIP2 = re.compile(rb"BZh[1-9]1AY&SY")
+# The second ending is that of a file without content.
+_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
 _XZ = b"\xfd7zXZ\0"
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"
 _ZIP = b"PK\3\4"
@@ -662,6 +663,8 @@ def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
             yield raw, raw
         else:
             with unpacked:
+                if _unpacked(unpacked, path) is not None:
+                    raise UserError(f"{path} is compressed twice: unpack it once")
                 yield raw, unpacked
 
 

@@ -11,6 +11,8 @@ from typing import IO, Any
 
 from tqdm import tqdm
 
+from bert_common.errors import say, visible
+
 # Interval of the lines in a log file.
 _SECONDS_BETWEEN_LINES = 15.0
 # ANSI styles of tokens: left as they were, masked, replaced at random.
@@ -73,9 +75,9 @@ class Progress(contextlib.AbstractContextManager):
     def write(self, line: str) -> None:
         """Prints a separate line without breaking the bar."""
         if self._terminal:
-            self._bar.write(line, file=sys.stderr)
+            self._bar.write(visible(line, unescaped="\n\t"), file=sys.stderr)
         else:
-            print(line, file=sys.stderr, flush=True)
+            say(line, file=sys.stderr)
 
     def close(self) -> None:
         """Shows the last state and ends the bar. Calling it again does nothing."""

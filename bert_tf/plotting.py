@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 
 from bert_common import files, json_files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from bert_common.options import Options, option
 from bert_tf import charts
 from bert_tf.tables import new_figure, shorten
@@ -131,7 +131,7 @@ def run(options: PlotOptions) -> None:
         directory = os.path.join(parent, "plots")
     files.make_output_directory(directory, "output_dir")
     for picture in pictures:
-        print("\n".join(write(picture, directory, options.formats)))
+        say("\n".join(write(picture, directory, options.formats)))
 
 
 def attention(options: PlotOptions) -> list[Picture]:

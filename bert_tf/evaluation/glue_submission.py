@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bert_common import files, outputs
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from bert_common.options import DIRECTORY, OUTPUT, Options, option
 
 _HEADER = "index\tprediction"
@@ -137,14 +137,14 @@ def run(options: SubmissionOptions) -> None:
     outputs.prepare_output_file(options.output_file, "output_file")
     # Every file is checked before the zip file is replaced.
     entries = make_submission(options.input_dir, options.output_file, options.fill_missing)
-    print(describe_submission(entries))
+    say(describe_submission(entries))
     missing = [entry.name for entry in entries if not entry.predictions]
     if missing:
-        print(
+        say(
             f"missing: {', '.join(missing)}; the server takes only complete submissions "
             "(--fill_missing)"
         )
-    print(f"wrote {options.output_file}")
+    say(f"wrote {options.output_file}")
 
 
 def describe_submission(entries: Sequence[SubmissionEntry]) -> str:

@@ -18,7 +18,7 @@ import string
 from collections.abc import Mapping, Sequence
 
 from bert_common import cli, files, json_files, options
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from bert_common.options import Options
 from bert_tf import charts
 from bert_tf.evaluation.significance import Difference, difference, holm
@@ -124,7 +124,7 @@ def run(compare_options: CompareOptions) -> None:
         _differences("Versions", groups, "versions"),
         _scores(groups),
     ]
-    print("\n\n".join(sections), flush=True)
+    say("\n\n".join(sections))
 
 
 def read_groups(sources: Sequence[str]) -> list[Group]:

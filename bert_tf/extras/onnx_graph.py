@@ -165,7 +165,9 @@ def bert_model(
     if head is None:
         if vectors is None:
             vectors = SentenceVectors()
-        outputs = _features(graph, config, x, mask, vectors, dense_layers(vectors))
+        outputs = _features(
+            graph, config, x, mask, vectors, dense_layers(vectors, config.hidden_size)
+        )
     else:
         outputs = _head(graph, config, head, x, mask)
     input_infos = []

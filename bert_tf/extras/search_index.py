@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from bert_common import files, json_files, manifests
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from bert_common.progress import Progress
 from bert_common.text_lines import numbered_lines
 from bert_tf.evaluation.retrieval import search
@@ -88,7 +88,7 @@ def run(options: SearchOptions) -> None:
         model.prompt = checkpoint.vectors.prompt("query")
         answer(options, model, sources)
     if model.truncated:
-        print(
+        say(
             f"{model.truncated:,} texts were longer than the {model.max_seq_length} tokens that "
             "the model takes and were truncated",
             file=sys.stderr,
@@ -140,7 +140,7 @@ def make_index(
             documents=len(ids),
             size=vector_size,
         )
-    print(f"wrote {options.index_dir}: {len(ids):,} documents", file=sys.stderr)
+    say(f"wrote {options.index_dir}: {len(ids):,} documents", file=sys.stderr)
 
 
 def answer(

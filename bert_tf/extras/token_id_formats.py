@@ -21,7 +21,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common import cli, json_files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from bert_common.options import as_flag, declared_options
 from bert_tf.evaluation.classification import softmax
 from bert_tf.inference.export import (
@@ -289,7 +289,7 @@ class TokenIdFormat(ExportFormat):
         run_task = self._run_task
         metric = str(run_task.main_metric)
         source = development_file(run_task)
-        print(f"measuring {metric} of {source}, by the model and by the export", flush=True)
+        say(f"measuring {metric} of {source}, by the model and by the export")
         predict_by_model = local_prediction(
             lambda features: run_task.outputs(task.model, features),
             _BATCH_SIZE,

@@ -10,6 +10,7 @@ import json
 import os
 
 from bert_common import json_files
+from bert_common.errors import say
 from bert_tf.runs import model_card
 from bert_tf.tables import one_line
 from modeling.checkpoints.companion_files import (
@@ -89,7 +90,7 @@ def run(options: ConvertOptions) -> None:
         texts,
         options.optimizer_state,
     )
-    print(report)
+    say(report)
 
 
 def card(

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common import files, json_files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from bert_tf.inference.options import (
     ENCODER_TASK,
     FORMATS,
@@ -197,7 +197,7 @@ class Export:
 
 def run(options: ExportOptions) -> None:
     """Exports, and prints the report."""
-    print(export(options).describe())
+    say(export(options).describe())
 
 
 def export(options: ExportOptions) -> Export:

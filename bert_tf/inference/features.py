@@ -25,7 +25,7 @@ import numpy as np
 from keras import ops
 
 from bert_common import files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from bert_common.outputs import prepare_output_file
 from bert_common.parallel import portions
 from bert_common.progress import Progress
@@ -86,7 +86,7 @@ class FeatureInference(TaskInference):
     @functools.cached_property
     def _dense(self) -> tuple[DenseLayer, ...]:
         """The dense layers after the pooling."""
-        return dense_layers(self.vectors)
+        return dense_layers(self.vectors, self.model.config.hidden_size)
 
     @functools.cached_property
     def vectors(self) -> SentenceVectors:
@@ -157,12 +157,12 @@ def run(options: ExtractOptions) -> None:
     """Runs `extract` for `extract_features.py`."""
     lines, tokens, truncated = extract(options, set_up_devices(options))
     if truncated:
-        print(
+        say(
             f"{truncated:,} of {lines:,} lines had more than "
             f"--max_seq_length={options.max_seq_length} tokens and were truncated",
             file=sys.stderr,
         )
-    print(f"wrote {options.output_file}: {lines:,} lines, {tokens:,} tokens", file=sys.stderr)
+    say(f"wrote {options.output_file}: {lines:,} lines, {tokens:,} tokens", file=sys.stderr)
 
 
 def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
@@ -187,7 +187,7 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
     with devices.strategy.scope():
         encoder = BertEncoder(config, dtype=devices.dtype)
         report = load_weights(encoder, checkpoint.source)
-    print(report.describe(), file=sys.stderr, flush=True)
+    say(report.describe(), file=sys.stderr)
     names = tuple(f"layer_{layer}" for layer in options.layers)
     is_pooled = options.pooling != "none"
     predict = Prediction(

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from bert_common.text_lines import decoded_lines
 from bert_tf.inference.options import MASK, FillMaskOptions, InferenceSettings, check_masks
 from bert_tf.tasks.inference import TaskInference, to_json
@@ -196,17 +196,17 @@ def run(options: FillMaskOptions) -> None:
     filler = load_mask_filler(options)
     for number, text in enumerate(texts):
         if number:
-            print()
-        print(text)
+            say("")
+        say(text)
         masks = filler.fill(text)
         best_tokens = []
         for index, candidates in enumerate(masks):
             best_tokens.append(candidates[0].token)
             if len(masks) > 1:
-                print(f"  mask {index + 1}")
+                say(f"  mask {index + 1}")
             for candidate in candidates:
-                print(f"  {candidate.probability:7.1%}  {candidate.token}")
-        print(f"  → {filled(text, best_tokens)}")
+                say(f"  {candidate.probability:7.1%}  {candidate.token}")
+        say(f"  → {filled(text, best_tokens)}")
 
 
 def filled(text: str, tokens: Sequence[str]) -> str:

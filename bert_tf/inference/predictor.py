@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO
 
 from bert_common import files, json_files
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from bert_common.text_lines import LONGEST_LINE
 from bert_tf.inference.options import InferenceSettings, PredictOptions, choose_task, task_class
 from bert_tf.inference.table_prediction import open_table, predict_table
@@ -201,7 +201,7 @@ def serve(
 
 def run(options: PredictOptions) -> None:
     """Answers the lines of a file, or of standard input as they come, for `predict.py`."""
-    log = functools.partial(print, file=sys.stderr, flush=True)
+    log = functools.partial(say, file=sys.stderr)
     facts = InputFacts.of(options)
     # A wrong name of a column is found before the model is loaded.
     table = None

@@ -159,8 +159,16 @@ def _prediction_command(directory: str, config: BertConfig, task: Mapping[str, o
         example = {"text": text.replace("guitar", "[MASK]")}
     return (
         f"echo {shlex.quote(json.dumps(example))} | "
-        f"python predict.py --init_checkpoint={shlex.quote(directory)}{flag}"
+        f"python predict.py --init_checkpoint={_shell_word(directory)}{flag}"
     )
+
+
+def _shell_word(path: str) -> str:
+    """Returns a path as Bash takes it, without characters that a terminal obeys."""
+    if visible(path) == path:
+        return shlex.quote(path)
+    escaped = path.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{visible(escaped)}'"
 
 
 def summary(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 
-from bert_common.errors import UserError, in_one_line, visible
+from bert_common.errors import UserError, in_one_line, say
 from bert_common.gpus import cache_problem
 from bert_common.progress import lasting_output
 from bert_tf.runs.options import DeviceOptions, TrainingOptions
@@ -80,7 +80,7 @@ def start(
         # The chief prints and writes for all processes of a cluster.
         if devices.is_chief:
             # Labels and names of files are anybody's.
-            print(visible(line, unescaped="\n\t"), flush=True)
+            say(line)
 
     if options.dry_run:
         show_plan(task, tasks, devices, log, record)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bert_common import locks
-from bert_common.errors import in_one_line
+from bert_common.errors import in_one_line, say
 from bert_common.options import Options
 from bert_common.plugins import Plugins
 
@@ -117,9 +117,8 @@ class CallbackList(Callback):
                 # A run that has lost its directory ends.
                 locks.check_held()
                 del self._callbacks[name]
-                print(
+                say(
                     f"warning: {name} is left out from here on, the run continues: "
                     f"{in_one_line(error)}",
                     file=sys.stderr,
-                    flush=True,
                 )

@@ -12,7 +12,7 @@ import urllib.parse
 
 import tensorflow as tf
 
-from bert_common.errors import UserError, in_one_line
+from bert_common.errors import UserError, in_one_line, say
 from bert_common.gpus import read_driver, unused_gpus
 from modeling.saving import needs_tensorflow
 
@@ -192,7 +192,7 @@ def _device_kind(distribution_strategy: str) -> str:
         return "GPU"
     warning = unused_gpus(read_driver(), len(gpus))
     if warning:
-        print(warning, file=sys.stderr, flush=True)
+        say(warning, file=sys.stderr)
     return "CPU"
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 
 import bert_tf
 from bert_common import files, json_files, locks, version
-from bert_common.errors import UserError, in_one_line, without_passwords, without_secrets
+from bert_common.errors import UserError, in_one_line, say, without_passwords, without_secrets
 from bert_common.options import plain
 from data_gen.tokenization.settings import TokenizerSettings, write_settings
 from data_gen.tokenization.vocabulary import Vocabulary
@@ -84,7 +84,7 @@ def note_start(directory: str, devices: str) -> None:
     except (OSError, UserError) as error:
         locks.check_held()
         message = f"warning: this start is not recorded: {in_one_line(error)}"
-        print(message, file=sys.stderr, flush=True)
+        say(message, file=sys.stderr)
 
 
 def read_starts(directory: str) -> list[dict]:

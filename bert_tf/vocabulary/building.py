@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bert_common import files, outputs, parallel
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from bert_common.options import FILES, Options, option
 from bert_common.progress import Progress
 from bert_tf.vocabulary import wordpiece_learner
@@ -152,7 +152,7 @@ def run(options: VocabularyOptions) -> None:
     words = wordpiece_learner.most_common(counts.words, options.max_words)
     _print_counts(options, counts, words, time.monotonic() - start)
 
-    print("learning the subwords …", flush=True)
+    say("learning the subwords …")
     tokens = wordpiece_learner.learn_vocabulary(
         words,
         options.vocab_size,
@@ -169,11 +169,11 @@ def run(options: VocabularyOptions) -> None:
     config.to_file(os.path.join(options.output_dir, "bert_config.json"))
     settings = TokenizerSettings(options.do_lower_case, options.strip_accents)
     write_settings(options.output_dir, settings)
-    print(
+    say(
         f"wrote {len(tokens):,} tokens, {vocabulary.is_continuation.sum():,} of them "
         f"##continuations, to {options.output_dir} ({time.monotonic() - start:.0f} s in all)\n"
     )
-    print(coverage_table(vocabulary, {"corpus": counts.words, "held out": held_out}))
+    say(coverage_table(vocabulary, {"corpus": counts.words, "held out": held_out}))
     _warn_of_size(tokens, options.vocab_size, counts.words)
 
 
@@ -186,18 +186,18 @@ def _print_counts(
     """Prints the size of the text, and the parts of it that are not learned from."""
     total = counts.words.total()
     used = sum(dict(words).values())
-    print(
+    say(
         f"counted {total:,} words, {len(counts.words):,} different ones, in "
         f"{counts.num_bytes:,} bytes ({seconds:.0f} s)"
     )
     if counts.pruned_words:
         share = counts.pruned_occurrences / (total + counts.pruned_occurrences)
-        print(
+        say(
             f"note: more than {_MAX_COUNTED_WORDS:,} different words: {counts.pruned_words:,} rare "
             f"ones ({share:.3%} of the text) were dropped"
         )
     if used < total:
-        print(
+        say(
             f"note: learning from the {len(words):,} most common words, {used / total:.3%} of the "
             "text (--max_words)"
         )
@@ -206,7 +206,7 @@ def _print_counts(
     if rare:
         _, all_counts = zip(*characters, strict=True)
         share = sum(all_counts[options.max_characters :]) / sum(all_counts)
-        print(
+        say(
             f"note: {len(rare):,} rare characters, {share:.4%} of the text, are left out "
             "(--max_characters)"
         )
@@ -234,7 +234,7 @@ def _warn_of_size(tokens: Sequence[str], vocab_size: int, counts: Mapping[str, i
         )
     else:
         return
-    print(
+    say(
         f"warning: {problem}. --vocab_size={size} would suit the text: room for its characters and "
         f"for as many subwords as it has words that occur {_ENOUGH_OCCURRENCES} times or more"
     )
@@ -465,7 +465,7 @@ def write_config(options: ConfigOptions) -> None:
         os.path.join(options.output_dir, "bert_config.json"), "output_dir", WRITTEN
     )
     config.to_file(path)
-    print(
+    say(
         f"wrote {path}: L={config.num_hidden_layers} H={config.hidden_size} "
         f"A={config.num_attention_heads}, {config.vocab_size:,} tokens"
     )

@@ -12,7 +12,7 @@ import os
 import re
 
 from bert_common import files, json_files, outputs
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from bert_common.progress import Progress
 from data_gen.options import TriviaQaOptions
 
@@ -41,7 +41,7 @@ def run(options: TriviaQaOptions) -> None:
     outputs.prepare_output_file(options.output_file, "output_file")
     contents, report = convert(qa_file, options.evidence_dir, options.max_tokens)
     json_files.write(options.output_file, contents)
-    print(report)
+    say(report)
 
 
 def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, str]:

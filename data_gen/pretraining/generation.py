@@ -34,7 +34,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from bert_common import files, json_files, outputs, parallel
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from bert_common.options import declared_options
 from bert_common.progress import Progress, painter
 from data_gen.options import PretrainingDataOptions
@@ -57,34 +57,34 @@ def run(options: PretrainingDataOptions) -> None:
     # Nothing but the flag says the casing of a vocabulary that stands alone.
     entry = tokenizer.vocabulary.upper_case_entry
     if options.do_lower_case and entry is not None:
-        print(
+        say(
             f"WARNING: {options.vocab_file} has upper-case entries such as {entry}, which text "
             "that is lower-cased never has: --do_lower_case=false for a cased vocabulary",
             file=sys.stderr,
         )
     note = _predictions_note(options)
     if note is not None:
-        print(note, file=sys.stderr)
+        say(note, file=sys.stderr)
     result = generate(options)
     output_files, stats_file = options.output_files()
     paint = painter(sys.stdout)
-    print("The first examples; {…} is a masked token:")
+    say("The first examples; {…} is a masked token:")
     examples = records.read_examples(output_files[0])
     for example in itertools.islice(examples, _NUM_PRINTED_EXAMPLES):
         text = statistics.format_example(example, tokenizer.vocabulary.tokens, paint=paint)
         print(f"  {text}")
-    print(statistics.format_table(result["counts"], options.next_sentence_prediction))
+    say(statistics.format_table(result["counts"], options.next_sentence_prediction))
     job = result["run"]
     megabytes = job["text_bytes"] / 1e6
-    print(
+    say(
         f"{megabytes:,.1f} MB of text in {job['seconds']:,.1f} s: "
         f"{megabytes / max(job['seconds'], 1e-9):,.2f} MB/s with {job['num_workers']} workers, "
         f"{job['peak_mib_per_worker']} MiB each at most"
     )
     plural = "s" if len(output_files) > 1 else ""
-    print(f"wrote {len(output_files)} file{plural} and {stats_file}")
+    say(f"wrote {len(output_files)} file{plural} and {stats_file}")
     for warning in result["warnings"]:
-        print(f"warning: {warning}", file=sys.stderr)
+        say(f"warning: {warning}", file=sys.stderr)
 
 
 def _predictions_note(options: PretrainingDataOptions) -> str | None:
@@ -249,7 +249,7 @@ def _scan(
         path = files.absolute(corpus.plain_file(name, work.text_path(number)))
         paths.append(path)
         if not os.path.getsize(path):
-            print(f"note: {name} is empty", file=sys.stderr)
+            say(f"note: {name} is empty", file=sys.stderr)
     # The size is measured after unpacking, since the portions are cut from the plain text.
     size = sum(os.path.getsize(path) for path in paths)
     with Progress("scanning", total=size, unit="B") as progress:

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from bert_common import files, json_files, locks
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from data_gen.pretraining.external_shuffle import ShardPart, disk_errors, read_facts
 
 _SYNC_EVERY_BYTES = 64 << 20
@@ -123,7 +123,7 @@ class WorkDirectory:
             with contextlib.suppress(OSError):
                 os.rmdir(self.path)
         elif error:
-            print(
+            say(
                 f"Finished work is kept in {self.path}; the same command with --resume "
                 "continues it.",
                 file=sys.stderr,

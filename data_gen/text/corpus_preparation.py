@@ -25,7 +25,7 @@ from nupunkt import PunktSentenceTokenizer
 from nupunkt.models import load_default_model
 
 from bert_common import files, outputs, parallel
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from bert_common.progress import Progress
 from data_gen.options import CorpusOptions
 from data_gen.text.corpus_readers import ReadingNotes, read_documents
@@ -279,7 +279,7 @@ def run(options: CorpusOptions) -> None:
             "give it another name"
         )
     written, notes = prepare_corpus(input_files, options)
-    print(report(len(input_files), written, notes))
+    say(report(len(input_files), written, notes))
 
 
 def prepare_corpus(

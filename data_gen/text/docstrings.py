@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bert_common import files, json_files, outputs, parallel
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 from bert_common.progress import Progress
 from data_gen.options import DocstringOptions
 
@@ -100,7 +100,7 @@ def run(options: DocstringOptions) -> None:
                     num_words += words
         if not num_documents:
             raise UserError("--packages: no docstring of --min_words or more was found")
-    print(f"wrote {num_documents:,} documents of {num_words:,} words, from {len(sources):,} files")
+    say(f"wrote {num_documents:,} documents of {num_words:,} words, from {len(sources):,} files")
 
 
 def find_source_files(packages: Sequence[str] = ()) -> list[_Source]:

@@ -14,11 +14,12 @@ Input: a directory. Output: `TokenizerSettings`.
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from bert_common import files, json_files
-from bert_common.errors import UserError, shortened
+from bert_common.errors import UserError, in_one_line, shortened
 
 PAD = "[PAD]"
 UNK = "[UNK]"
@@ -453,7 +454,7 @@ def _added_tokens(
             f"{', '.join(sorted(kept))}, which only old tokenizers obeyed: make them added "
             f" tokens ({_ADDED_TOKENS_FILE}), or remove the key"
         )
-    for id, flags in _listed_tokens(config, tokenizer):
+    for id, flags in _listed_tokens(config, tokenizer, directory):
         added[flags["content"]] = AddedToken(
             flags["content"],
             id,
@@ -465,14 +466,23 @@ def _added_tokens(
     return tuple(sorted(added.values(), key=lambda token: token.id)), notes
 
 
-def _listed_tokens(config: dict, tokenizer: dict) -> list[tuple[int, dict]]:
+def _listed_tokens(config: dict, tokenizer: dict, directory: str) -> list[tuple[int, dict]]:
     """Returns (id, flags) of the added tokens in `tokenizer_config.json` and `tokenizer.json`."""
-    listed = []
-    for id, flags in json_files.object_in(config, _ADDED_TOKENS).items():
-        listed.append((int(id), flags))
+    listed = [
+        (TOKENIZER_CONFIG_FILE, id, flags)
+        for id, flags in json_files.object_in(config, _ADDED_TOKENS).items()
+    ]
     for flags in _list(tokenizer, "added_tokens"):
-        listed.append((flags["id"], flags))
-    return listed
+        id = flags.get("id") if isinstance(flags, dict) else None
+        listed.append((TOKENIZER_FILE, id, flags))
+    tokens = []
+    for file_name, id, flags in listed:
+        path = os.path.join(directory, file_name)
+        if not re.fullmatch(r"\d{1,9}", str(id)):
+            raise UserError(f"{path}: the added token {in_one_line(flags)} has no id")
+        json_files.check_object(flags, {"content": str}, f"{path}: the added token {id}")
+        tokens.append((int(id), flags))
+    return tokens
 
 
 def write_settings(directory: str, settings: TokenizerSettings, **more: object) -> None:

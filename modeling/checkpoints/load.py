@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bert_common import files, json_files
+from bert_common import files, json_files, locks
 from bert_common.errors import UserError, listed
 from bert_common.plugins import Plugins
 from data_gen.tokenization.settings import TOKENIZER_FILE
@@ -216,6 +216,14 @@ def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointReader:
         weights = with_companion_files(weights, folder)
         weights = with_sentence_files(weights, folder)
         return dataclasses.replace(weights, path=file)
+
+
+def _shown_vocabulary(vocab_file: str, source: CheckpointReader | None) -> str:
+    """Returns the user's file that a vocabulary comes from, for messages."""
+    # One that only `tokenizer.json` holds was written to a temporary file.
+    if source is not None and source.directory and locks.TEMPORARY in vocab_file:
+        return os.path.join(source.directory, TOKENIZER_FILE)
+    return vocab_file
 
 
 def _best_weights(path: str) -> str:
@@ -433,15 +441,16 @@ def open_checkpoint(
     _check_published(source, tokenizer)
     # A larger id would be looked up beyond the embedding table.
     entries = len(vocabulary)
+    shown_file = _shown_vocabulary(vocab_file, source)
     if entries > config.vocab_size:
         raise UserError(
-            f"{vocab_file} has {entries} entries, but vocab_size is {config.vocab_size} in the "
+            f"{shown_file} has {entries} entries, but vocab_size is {config.vocab_size} in the "
             "model's configuration: give the --vocab_file that belongs to the checkpoint"
         )
     # Tables are padded to a multiple of 8 or 64, for speed.
     if entries < config.vocab_size:
         notes.append(
-            f"{vocab_file} has {entries:,} entries of {config.vocab_size:,} in the model: the "
+            f"{shown_file} has {entries:,} entries of {config.vocab_size:,} in the model: the "
             "others never occur"
         )
     note = check_vocabulary(vocabulary, source, do_lower_case=tokenizer.do_lower_case)
@@ -599,12 +608,15 @@ def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
     return report
 
 
-def dense_layers(vectors: SentenceVectors) -> tuple[DenseLayer, ...]:
+def dense_layers(vectors: SentenceVectors, size: int) -> tuple[DenseLayer, ...]:
     """Reads the dense layers after the pooling of a sentence encoder.
+
+    Args:
+      size: of the pooled vectors.
 
     Raises:
       UserError: one has no `model.safetensors` (a `pytorch_model.bin` is a pickle, which is not
-        read), or it is damaged.
+        read), or it is damaged, or its arrays do not fit.
     """
     if not vectors.dense:
         return ()
@@ -619,12 +631,20 @@ def dense_layers(vectors: SentenceVectors) -> tuple[DenseLayer, ...]:
                 "is a pickle, which is not read): save the model again with sentence-transformers"
             )
         file = SafetensorsFile(path)
+        shape = tuple(file.shapes.get("linear.weight", ()))
+        outputs = shape[0] if shape else 0
+        # A module with "bias": false has none.
+        bias_shape = tuple(file.shapes.get("linear.bias", (outputs,)))
+        if shape != (outputs, size) or bias_shape != (outputs,) or not outputs:
+            raise UserError(
+                f"{path}: linear.weight of the shape [outputs, {size}] and linear.bias of "
+                f"[outputs] are expected, not {list(shape)} and {list(bias_shape)}"
+            )
         kernel = file.read("linear.weight").T
+        bias = np.zeros(outputs, np.float32)
         if "linear.bias" in file.shapes:
             bias = file.read("linear.bias")
-        else:
-            # A module with "bias": false has none.
-            bias = np.zeros(kernel.shape[1], np.float32)
+        size = outputs
         layers.append(DenseLayer(kernel, bias, module.activation))
     return tuple(layers)
 

@@ -26,6 +26,7 @@ from bert_common.errors import (
     did_you_mean,
     in_one_line,
     needs_package,
+    say,
     without_passwords,
 )
 from data_gen.tokenization.settings import casing_of_release, write_settings
@@ -289,10 +290,9 @@ def _hub_model(name: str) -> str:
             has_vocabulary = not set(names).isdisjoint(_VOCABULARIES)
             if _has_weights(directory) and has_vocabulary and "config.json" in names:
                 return directory
-        print(
+        say(
             f"{name}: downloading from {without_passwords(huggingface_hub.constants.ENDPOINT)}",
             file=sys.stderr,
-            flush=True,
         )
         directory = download(allow_patterns=_HUB_FILES)
         if not _has_weights(directory):

@@ -208,9 +208,7 @@ def vectors_of(checkpoint: CheckpointReader | None) -> SentenceVectors | None:
     for root in _sentence_roots(directory):
         modules = _modules(root)
         if modules and encoder_directory(root) == directory:
-            vectors = _sentence_vectors(root, directory, modules)
-            if vectors is not None:
-                return vectors
+            return _sentence_vectors(root, directory, modules)
     # Our own runs have no file of sentence-transformers.
     task = read_task(checkpoint) or {}
     if task.get("kind") != SENTENCE_EMBEDDING:
@@ -222,11 +220,9 @@ def vectors_of(checkpoint: CheckpointReader | None) -> SentenceVectors | None:
     )
 
 
-def _sentence_vectors(
-    root: str, directory: str, modules: list[tuple[str, str]]
-) -> SentenceVectors | None:
+def _sentence_vectors(root: str, directory: str, modules: list[tuple[str, str]]) -> SentenceVectors:
     """Returns the settings of a directory of sentence-transformers, whose encoder is in
-    `directory`; None without a pooling."""
+    `directory`."""
     poolings = []
     unsupported = []
     dense: list[DenseModule] = []
@@ -240,8 +236,9 @@ def _sentence_vectors(
             dense.append(_dense_module(os.path.join(root, path)))
         else:
             unsupported.append(name)
+    # A library that finds no pooling makes no vectors.
     if not poolings:
-        return None
+        poolings = ["no Pooling module"]
     settings = json_files.read_object(
         os.path.join(root, _PROMPTS_FILE),
         {
@@ -251,6 +248,19 @@ def _sentence_vectors(
             "truncate_dim": int | None,
         },
     )
+    prompts = settings.get("prompts") or {}
+    default_prompt = settings.get("default_prompt_name")
+    if default_prompt is not None and default_prompt not in prompts:
+        raise UserError(
+            f"{os.path.join(root, _PROMPTS_FILE)}: default_prompt_name is {default_prompt!r}, "
+            "which prompts has not"
+        )
+    dimensions = settings.get("truncate_dim")
+    if dimensions is not None and dimensions < 1:
+        raise UserError(
+            f"{os.path.join(root, _PROMPTS_FILE)}: truncate_dim is {dimensions}, a positive number "
+            "is expected"
+        )
     # Early versions wrote the name of the function.
     similarity = (settings.get("similarity_fn_name") or "cosine").removesuffix("_score")
     lengths = json_files.read_object(os.path.join(directory, _LENGTH_FILE))
@@ -263,10 +273,10 @@ def _sentence_vectors(
         pooling=", ".join(poolings + unsupported),
         normalize=normalize,
         max_seq_length=length,
-        prompts=settings.get("prompts") or {},
-        default_prompt_name=settings.get("default_prompt_name"),
+        prompts=prompts,
+        default_prompt_name=default_prompt,
         similarity="cosine" if similarity == "cos_sim" else similarity,
-        truncate_dim=settings.get("truncate_dim"),
+        truncate_dim=dimensions,
         dense=tuple(dense),
     )
 
@@ -388,17 +398,28 @@ def _pooling(directory: str) -> str:
     """Returns the pooling in a module's directory, as one of `POOLINGS` or, for others, in the
     library's words."""
     path = os.path.join(directory, "config.json")
-    values = json_files.read_object(path, {"pooling_mode": str | list | None})
+    values = json_files.read_object(
+        path,
+        {
+            "pooling_mode": str | list | None,
+            "include_prompt": bool | None,
+            **dict.fromkeys(_POOLING_KEYS.values(), bool | None),
+        },
+    )
+    if not values:
+        return f"no pooling ({path} is missing)"
     pooling = values.get("pooling_mode")
     if not pooling:
         names = {key: name for name, key in _POOLING_KEYS.items()}
         pooling = []
         # In the order of the table first, so that messages do not depend on that of the file.
         for key in dict.fromkeys((*names, *values)):
-            if key.startswith(_POOLING_KEY) and values.get(key) is True:
+            # The library's class has the mean by default.
+            is_default = names.get(key) == "mean"
+            if key.startswith(_POOLING_KEY) and values.get(key, is_default) is True:
                 pooling.append(names.get(key, key))
     if not isinstance(pooling, str):
-        pooling = " and ".join(map(str, pooling)) or "mean"
+        pooling = " and ".join(map(str, pooling)) or f"no pooling ({path} chooses none)"
     if values.get("include_prompt") is False:
         pooling += " without the prompt"
     return pooling

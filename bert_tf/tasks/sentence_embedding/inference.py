@@ -27,7 +27,7 @@ class SentenceEmbeddingInference(TaskInference):
         model = BertForSentenceEmbedding(
             loaded.config, pooling=self.vectors.pooling, normalize=self.vectors.normalize
         )
-        model.dense = dense_layers(self.vectors)
+        model.dense = dense_layers(self.vectors, loaded.config.hidden_size)
         model.truncate_dim = self.vectors.truncate_dim
         self.load(loaded, model)
 
