@@ -9,6 +9,7 @@ Letters: E lines, T tokens, H hidden units.
 """
 
 import contextlib
+import dataclasses
 import functools
 import json
 import math
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from keras import ops
@@ -155,14 +156,26 @@ def layer_outputs(
 
 def run(options: ExtractOptions) -> None:
     """Runs `extract` for `extract_features.py`."""
-    lines, tokens, truncated = extract(options, set_up_devices(options))
-    if truncated:
-        say(
-            f"{truncated:,} of {lines:,} lines had more than "
-            f"--max_seq_length={options.max_seq_length} tokens and were truncated",
-            file=sys.stderr,
-        )
+    lines, tokens, _ = extract(options, set_up_devices(options))
     say(f"wrote {options.output_file}: {lines:,} lines, {tokens:,} tokens", file=sys.stderr)
+
+
+def _fitting(options: ExtractOptions, config: BertConfig) -> ExtractOptions:
+    """Returns the options with defaults that a small model can fulfill; flags that are given are
+    checked later."""
+    fitting = {
+        "layers": tuple(layer for layer in options.layers if -layer <= config.num_hidden_layers),
+        "max_seq_length": min(options.max_seq_length, config.max_position_embeddings),
+    }
+    changes: dict[str, Any] = {}
+    for name, value in fitting.items():
+        is_default = getattr(options, name) == getattr(ExtractOptions, name)
+        if is_default and name not in options.given and value != getattr(options, name):
+            changes[name] = value
+    for name, value in changes.items():
+        # What the default asks for is more than the model has.
+        say(f"note: --{name} is {value}, which is all that the model has", file=sys.stderr)
+    return dataclasses.replace(options, **changes)
 
 
 def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
@@ -181,6 +194,7 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
         prepare_output_file(options.output_file, "output_file")
     checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
     config = checkpoint.config
+    options = _fitting(options, config)
     check_layers(options.layers, config, "layers")
     config.check_sequence_length(options.max_seq_length, "--max_seq_length")
     # Variables made in the scope are on all devices.
@@ -226,6 +240,12 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
             num_tokens += len(features.input_ids)
             num_truncated += features.truncated
         facts.check()
+    if num_truncated:
+        say(
+            f"{num_truncated:,} of {num_lines:,} lines had more than "
+            f"--max_seq_length={options.max_seq_length} tokens and were truncated",
+            file=sys.stderr,
+        )
     return num_lines, num_tokens, num_truncated
 
 

@@ -104,17 +104,9 @@ def read_delimited(
     all_lines = numbered_lines(bad.path, flag, bad.add, bad.add_mark)
     # A sample is kept in place of a second opening, so that a remote file is read once.
     sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
-    # A shell passes a tab as backslash and t.
-    delimiter = "\t" if delimiter == r"\t" else delimiter
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"'):
-        raise UserError(f"--delimiter={delimiter}: one character is expected, e.g. ;")
-    usual = delimiter or {"tsv": "\t", "csv": ","}[file_format]
-    candidates = [usual]
     first_line = next((text for _, text in sample if text.strip()), "")
-    if delimiter is None:
-        # Signs that separate the columns of some spreadsheets; letters and blanks are parts of
-        # names.
-        candidates += sorted({sign for sign in first_line if sign in ",;\t|:^~!#$%&*+/@\x1f"})
+    candidates = _delimiters(delimiter, file_format, first_line)
+    usual = candidates[0]
     quoting = None if is_literal else _quoting_of(sample, usual)
     error: UserError | None = None
     for candidate in candidates:
@@ -151,6 +143,21 @@ def read_delimited(
             return layout, parse(lines, bad.path, candidate)
     assert error is not None
     raise error
+
+
+def _delimiters(delimiter: str | None, file_format: str, first_line: str) -> list[str]:
+    """Returns the signs that may separate the columns, the usual one first."""
+    # A shell passes a tab as backslash and t.
+    if delimiter == r"\t":
+        delimiter = "\t"
+    if delimiter is not None:
+        if len(delimiter) != 1 or delimiter in '\r\n"':
+            raise UserError(f"--delimiter={delimiter}: one character is expected, e.g. ;")
+        return [delimiter]
+    usual = {"tsv": "\t", "csv": ","}[file_format]
+    # Signs that separate the columns of some spreadsheets; letters and blanks are parts of names.
+    signs = {sign for sign in first_line if sign in ",;\t|:^~!#$%&*+/@\x1f"}
+    return [usual, *sorted(signs)]
 
 
 def _is_all_quoted(line: str, delimiter: str) -> bool:

@@ -135,8 +135,12 @@ def read_squad(path: str, flag: str) -> SquadData:
     """
     bad = BadRows(path)
     file_format = format_of(path)
-    if file_format not in OBJECT_FORMATS:
-        file_format = "jsonl"
+    if file_format is not None and file_format not in OBJECT_FORMATS:
+        raise UserError(
+            f"--{flag}: {path} is a table ({file_format.upper()}): SQuAD's JSON is expected, or "
+            "JSON lines, Parquet or Arrow with question, context and answers"
+        )
+    file_format = file_format or "jsonl"
     rows = [row for _, row in read_rows(bad, flag, file_format)]
     if bad.faults:
         raise bad.error(len(rows))

@@ -27,7 +27,7 @@ from data_gen.labeled.column_kinds import (
     filled_ids,
     find_word_columns,
 )
-from data_gen.labeled.rows import BadRows
+from data_gen.labeled.rows import BadRows, quoted
 from data_gen.labeled.tag_schemes import OUTSIDE, tags_of_brackets
 
 _DOCUMENT_STARTS = ("-DOCSTART-", "#begin document", "# newdoc")
@@ -172,6 +172,12 @@ def read_word_columns(
         found = find_word_columns(certain.columns, len(rows.starts) > 1, word, label)
     except UserError as error:
         raise UserError(f"{bad.path}: {error}") from None
+    words = rows.columns[found.word]
+    if 2 * sum(" " in word for word in words) > len(words):
+        raise UserError(
+            f"{where}: column {found.word} has texts, such as {quoted(words[0])}: a word per line "
+            "is expected; run_classifier.py reads tables of texts"
+        )
     note = _describe(layout, found)
     if note:
         bad.guesses.append(note)
@@ -337,10 +343,9 @@ def _sentences(
         borders = [row for row in range(len(ids)) if row == 0 or ids[row] != ids[row - 1]]
     words = rows.columns[found.word]
     labels = None
+    is_bracketed = False
     if found.label is not None and found.label != found.word:
         labels = rows.columns[found.label]
-    is_bracketed = False
-    if found.label is not None and labels is not None:
         is_bracketed = reads_brackets and found.kinds[found.label] == BRACKETS
     document = -1
     for start, end in itertools.pairwise([*borders, len(words)]):
@@ -350,7 +355,7 @@ def _sentences(
         tags = None
         if labels is not None:
             tags = labels[start:end]
-        if is_bracketed and tags is not None:
+        if tags is not None and is_bracketed:
             try:
                 tags = tags_of_brackets(tags)
             except UserError as error:

@@ -372,6 +372,9 @@ def report(num_files: int, written: Mapping[str, CorpusWriter], notes: ReadingNo
     main, *others = written.values()
     warnings = _warnings(main, notes)
     for writer in others:
+        # Documents are drawn, whose lengths differ.
+        share = writer.words / max(writer.words + main.words, 1)
+        lines.append(f"held out: {share:.2%} of the words")
         if not writer.documents:
             warnings.append("no document was held out: raise --held_out_fraction")
     line = (

@@ -544,6 +544,11 @@ def _plain_keys(path: str, keys: Iterable[str]) -> dict[str, str]:
     """
     encoders = []
     for key in keys:
+        if ".lora_A." in key or ".base_layer." in key:
+            raise UserError(
+                f"{path} has LoRA matrices beside the weights ({key}), which are not merged: save "
+                "the result of model.merge_and_unload()"
+            )
         if key == _BARE_WORD_EMBEDDINGS or key.endswith("." + _BARE_WORD_EMBEDDINGS):
             encoders.append(key.removesuffix(_BARE_WORD_EMBEDDINGS))
     if not encoders:

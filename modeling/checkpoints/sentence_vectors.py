@@ -232,6 +232,9 @@ def _sentence_vectors(root: str, directory: str, modules: list[tuple[str, str]])
             poolings.append(_pooling(os.path.join(root, path)))
         elif name == "Normalize":
             normalize = True
+        # It acts in training only.
+        elif name == "Dropout":
+            continue
         elif name == "Dense" and poolings and not normalize:
             dense.append(_dense_module(os.path.join(root, path)))
         else:

@@ -21,7 +21,14 @@ from bert_tf.tasks.token_classification.options import (
 )
 from bert_tf.training import examples as in_memory
 from bert_tf.training.examples import Examples, sets_by_role
-from data_gen.labeled.tag_schemes import OUTSIDE, Chunks, TagNames, parse_names, write_tags
+from data_gen.labeled.tag_schemes import (
+    OUTSIDE,
+    Chunks,
+    TagNames,
+    parse_names,
+    respell,
+    write_tags,
+)
 from data_gen.labeled.tagged_files import TaggedSentences, read_tagged_file
 from data_gen.labeled.word_windows import WordWindows, encode_words, make_windows
 from modeling.checkpoints.load import Checkpoint
@@ -157,7 +164,9 @@ def checkpoint_labels(checkpoint: Checkpoint) -> list[str]:
     if kind == FEATURES_KIND or (kind == KIND and has_head):
         return [str(label) for label in checkpoint.task_settings.get("labels") or []]
     if has_head:
-        return label_names(checkpoint.config)
+        names = label_names(checkpoint.config)
+        # Published taggers spell tags in as many ways as files do, such as PER-B.
+        return list(respell(names, np.arange(len(names)))[0])
     return []
 
 

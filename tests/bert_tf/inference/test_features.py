@@ -74,6 +74,18 @@ def extract_to(output, checkpoint, source, **kwargs):
     return extract(options, set_up("none", "float32", "false"))
 
 
+def test_defaults_give_way_to_a_small_model(tmp_path, checkpoint, capsys):
+    defaults = {"layers": ExtractOptions.layers, "max_seq_length": ExtractOptions.max_seq_length}
+    run(tmp_path, checkpoint, lines=["a"], **defaults)
+    (features, *_) = read(tmp_path / "out.jsonl")[0]["features"]
+    assert [layer["index"] for layer in features["layers"]] == list(
+        range(-1, -1 - CONFIG.num_hidden_layers, -1)
+    )
+    error = capsys.readouterr().err
+    assert "note: --layers is" in error
+    assert f"note: --max_seq_length is {CONFIG.max_position_embeddings}, which is all" in error
+
+
 def read(path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 

@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from bert_common.errors import UserError
 from bert_tf.inference.predictor import Predictor
@@ -85,4 +86,23 @@ def test_untied_embeddings_concern_the_masked_lm_head_only(tmp_path):
     assert score(path, "a list")["label"]
     path = write_model(tmp_path / "b", "masked_lm", tie_word_embeddings=False)
     with pytest.raises(UserError, match="tie_word_embeddings is False"):
+        read_checkpoint(path)
+
+
+def test_a_published_tagger_may_spell_its_tags_otherwise(tmp_path):
+    names = {str(number): name for number, name in enumerate("O PER-B PER-I LOC-B LOC-I".split())}
+    path = write_model(tmp_path / "model", "token_classification", id2label=names)
+    tagger = Predictor.from_checkpoint(path, "token_classification")
+    assert tagger.inference.labels == ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+    assert "entities" in tagger(["the array is"])[0]
+
+
+def test_lora_matrices_that_are_not_merged_are_named(tmp_path):
+    path = write_model(tmp_path / "model", "classification")
+    file = str(tmp_path / "model/model.safetensors")
+    weights = load_file(file)
+    name = "bert.encoder.layer.0.attention.self.query"
+    weights[f"{name}.base_layer.weight"] = weights.pop(f"{name}.weight")
+    save_file(weights, file)
+    with pytest.raises(UserError, match=r"LoRA matrices .* save the result of model.merge_and_unl"):
         read_checkpoint(path)

@@ -251,3 +251,9 @@ def test_the_awkward_examples_that_the_original_leaves_out(golden):
         " characters: 2 (public-bad_offset-0, public-bad_offset-1); questions skipped, no usable answer: 1 "
         "(public-bad_offset-2)"
     )
+
+
+def test_a_table_is_named(write):
+    path = write("question,context\nWho?,Ada\n", "questions.csv")
+    with pytest.raises(UserError, match="questions.csv is a table .CSV.: SQuAD's JSON is expected"):
+        read_squad(path, "train_file")

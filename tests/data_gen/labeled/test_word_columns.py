@@ -132,3 +132,9 @@ def test_brackets_that_are_nested_or_open_are_refused(write, cell):
 def test_words_that_begin_with_the_sign_of_comments(write):
     path = write("#rome B-LOC\nTom B-PER\n\n# O\nis O\n\n# note\nx O\n")
     assert read_tagged_file(path, "train_file").words == ["#rome", "Tom", "#", "is", "x"]
+
+
+def test_a_table_of_texts_is_named(write):
+    path = write("text,label\nA good film.,pos\nA dull one.,neg\n", "reviews.csv")
+    with pytest.raises(UserError, match=r"reviews.csv:2: column 0 has texts, .*run_classifier.py"):
+        read_tagged_file(path, "train_file")
