@@ -1,19 +1,20 @@
 """Modules that every package may use; none imports TensorFlow, so that text tools start at once.
 
-    options.py       options, each declared once
-    cli.py           the start and the end of every script, values of flags in YAML and JSON files
-    errors.py        `UserError`; the extras that bring optional packages
-    plugins.py       modules that are imported when somebody asks for them by name
-    files.py         files on any file system, gzipped or not; a file is written whole or not at all
-    text_lines.py    numbered and decoded lines of text files
-    outputs.py       whether a path may be written: names of checkpoints, runs and indexes
-    remote_files.py  what `files.py` needs of TensorFlow
-    json_files.py    JSON files and their fields
-    manifests.py     files that are kept between processes: what they were made from
-    locks.py         locks on directories and files
-    parallel.py      work on several processes, results in order
-    gpus.py          the driver of GPUs, options of XLA, the cache of compiled programs
-    progress.py      the progress bar, and colors on a terminal
+    options.py        options, each declared once
+    cli.py            the start and the end of every script, values of flags in YAML and JSON files
+    foreign_flags.py  names of flags in other programs
+    errors.py         `UserError`; the extras that bring optional packages
+    plugins.py        modules that are imported when somebody asks for them by name
+    files.py          files on any file system, gzipped or not; written whole or not at all
+    text_lines.py     numbered and decoded lines of text files
+    outputs.py        whether a path may be written: names of checkpoints, runs and indexes
+    remote_files.py   what `files.py` needs of TensorFlow
+    json_files.py     JSON files and their fields
+    manifests.py      files that are kept between processes: what they were made from
+    locks.py          locks on directories and files
+    parallel.py       work on several processes, results in order
+    gpus.py           the driver of GPUs, options of XLA, the cache of compiled programs
+    progress.py       the progress bar, and colors on a terminal
 
 This file is read first and uses the syntax of Python 3.6, so that an unsupported Python, or one
 without our packages, ends with one line.

@@ -386,9 +386,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
           dropout.
 
         Raises:
-          UserError: S is known and larger than the position table, there are no input ids, or a
-            shape is another; outside of graphs also for ids, segments or positions that are
-            negative or have no entry in their table.
+          UserError: inputs of another shape, name or range, as far as these are known.
         """
         inputs = encoder_inputs(
             input_ids,
