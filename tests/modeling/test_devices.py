@@ -19,7 +19,11 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def of_one_device() -> dict:
-    return results_of([name for names in CASES.values() for name in names])
+    results = {}
+    for names in CASES.values():
+        for name in names:
+            results |= results_of(name)
+    return results
 
 
 def parts(results: dict, case: str, kind: str) -> dict:
