@@ -157,17 +157,27 @@ def answer(
                 index_file, _VERSION, sources, _FILES, {"documents": int, "size": int}, opened
             )
         except UserError as error:
-            raise UserError(
-                f"--index_dir: {error}: make the index again with --documents_file and this model"
-            ) from None
+            raise _wrong_index(options, str(error)) from None
         num_documents = facts["documents"]
+        # The digests only say that the files are those of the manifest, which may be a stranger's.
+        num_bytes = [facts["files"][name][0] for name in _FILES]
+        sizes = dict(zip(_FILES, num_bytes, strict=True))
+        vector_bytes = num_documents * facts["size"] * 4
+        if (sizes[_VECTORS_FILE], sizes[_OFFSETS_FILE]) != (vector_bytes, num_documents * 8):
+            raise _wrong_index(options, "its files have not the sizes of its documents")
         # Mapped files need no memory of their own, however large the index is.
         vectors = np.memmap(vectors_file, np.float32, "r", shape=(num_documents, facts["size"]))
         offsets = np.memmap(offsets_file, np.int64, "r", shape=(num_documents,))
+        if num_documents < 1 or offsets[0] != 0 or np.any(np.diff(offsets) < 1):
+            raise _wrong_index(options, "its offsets do not ascend from 0")
+        if offsets[-1] >= sizes[_DOCUMENTS_FILE]:
+            raise _wrong_index(options, "its offsets lead beyond its documents")
         file = opened.enter_context(files.atomic_write(target))
         for queries in _read_parts(source, "input_file", _QUERIES_AT_ONCE):
             starts = range(0, num_documents, _DOCUMENTS_AT_ONCE)
-            chunks = (vectors[start : start + _DOCUMENTS_AT_ONCE] for start in starts)
+            chunks = (
+                _finite(vectors[start : start + _DOCUMENTS_AT_ONCE], options) for start in starts
+            )
             scores, numbers = search(_embed(model, queries), chunks, options.top_k)
             for row, query in enumerate(queries):
                 nearest = []
@@ -179,6 +189,20 @@ def answer(
                 file.write(line + "\n")
             # A program at the other end of a pipe may wait for these answers.
             file.flush()
+
+
+def _wrong_index(options: SearchOptions, problem: str) -> UserError:
+    return UserError(
+        f"--index_dir: {options.index_dir}: {problem}: make the index again with --documents_file "
+        "and this model"
+    )
+
+
+def _finite(vectors: np.ndarray, options: SearchOptions) -> np.ndarray:
+    """Returns vectors; raises `UserError` for NaN and infinity, which no document is nearest to."""
+    if not np.isfinite(vectors).all():
+        raise _wrong_index(options, "its vectors hold values that are not finite")
+    return vectors
 
 
 def _embed(model: SentenceEmbeddingInference, inputs: list[dict]) -> np.ndarray:

@@ -115,7 +115,8 @@ def read_delimited(
         if is_tsv:
             parse: Callable[..., Iterator[tuple[int, list[str]]]] = _split_rows
         else:
-            parse = functools.partial(_csv_rows, quoting=quoting or {})
+            kept = bad if keeps_bad_rows else None
+            parse = functools.partial(_csv_rows, quoting=quoting or {}, bad=kept)
         first_rows = parse(iter(sample), bad.path, candidate)
         first = next(first_rows, None)
         if first is None:
@@ -138,8 +139,6 @@ def read_delimited(
                 delimiter=candidate, is_all_quoted=_is_all_quoted(first_line, candidate)
             )
             lines = itertools.chain(sample, all_lines)
-            if keeps_bad_rows and not is_tsv:
-                return layout, parse(lines, bad.path, candidate, bad=bad)
             return layout, parse(lines, bad.path, candidate)
     assert error is not None
     raise error

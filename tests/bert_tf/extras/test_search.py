@@ -1,3 +1,4 @@
+import hashlib
 import json
 import pathlib
 import shutil
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 
 from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.extras.search import SearchOptions
 from bert_tf.extras.search_index import run
 from bert_tf.inference.predictor import Predictor
@@ -119,3 +121,31 @@ def test_an_index_that_is_not_what_was_written_is_refused(model, index, name, ch
         "make the index again with --documents_file",
     )
     path.write_bytes(old)
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "message"),
+    [
+        ("vectors.f32", np.float32("nan"), "not finite"),
+        ("offsets.i64", np.int64(-1), "do not ascend"),
+        ("offsets.i64", np.int64(10**9), "do not ascend|beyond its documents"),
+        ("documents", 1, "have not the sizes"),
+        ("documents", 0, "have not the sizes"),
+        ("size", 1, "have not the sizes"),
+    ],
+)
+def test_wrong_numbers_with_right_digests_are_refused(
+    model, index, tmp_path, name, number, message
+):
+    copied = shutil.copytree(index, tmp_path / "copied")
+    path = copied / "index" / name
+    facts = json.loads((copied / "index/index.json").read_text())
+    if name in facts:
+        facts[name] = number
+    else:
+        content = path.read_bytes()[: -number.nbytes] + number.tobytes()
+        path.write_bytes(content)
+        facts["files"][name][1] = hashlib.sha256(content).hexdigest()
+    (copied / "index/index.json").write_text(json.dumps(facts))
+    with pytest.raises(UserError, match=f"--index_dir: .*({message})"):
+        found(model, copied)
