@@ -56,7 +56,7 @@ def decoded_lines(
     if report_mark is not None and (is_wide or first.startswith(_BOM)):
         report_mark()
     if is_wide:
-        # Its line ends are not those of bytes, so that it is decoded as a whole.
+        # Its line ends differ from the line ends of bytes, so that it is decoded as a whole.
         data = first + file.read(LONGEST_LINE + 1)
         if len(data) > LONGEST_LINE:
             raise UserError(

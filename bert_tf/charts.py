@@ -117,7 +117,7 @@ CHARTS = {
     "tokens_per_second": Chart(
         SPEED, "Tokens per second on all devices together, padding included.", "1/s"
     ),
-    # A chart of the steps would repeat that of examples_per_second.
+    # A chart of the steps would repeat the chart of examples_per_second.
     "steps_per_second": Chart(None, "Updates of the weights.", "1/s"),
     "tflops_per_second": Chart(
         SPEED,

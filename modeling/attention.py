@@ -111,7 +111,7 @@ def packed_span(sequence_ids, max_sequences: int, causal: bool) -> AttentionSpan
     order = tf.argsort(ops.cast(lengths == 0, "int32"), stable=True)
     lengths = ops.take(lengths, order)
     starts = ops.concatenate([ops.zeros((1,), "int32"), ops.cumsum(lengths)], axis=0)
-    # There is one more start than sequences in each row, so that shapes are those of JAX.
+    # There is one more start than sequences in each row, so that shapes are JAX's.
     starts = ops.pad(starts, ((0, batch - 1),), constant_values=batch * length)
     return AttentionSpan(
         ops.reshape(lengths, (batch, num_sequences)),

@@ -1,6 +1,6 @@
 """Arithmetic and memory of a model, for plans, reports and the utilization of devices.
 
-FLOPs are those of the matrix products of encoder and head, as they are computed: on padding, too,
+FLOPs are counted of the matrix products of encoder and head, as they are computed: on padding, too,
 if the length includes it; a multiply-add counts as two operations. Not counted are element-wise
 operations, the last matrix of fine-tuning heads (one row per class), and the second computation of
 `--recompute`.
@@ -156,8 +156,9 @@ def training_flops(
     masked_lm = predictions * hidden * (hidden + config.vocab_size)
     bilstm = length * (2 * 4 * units * (hidden + units))
     head = 2.0 * (hidden * hidden + masked_lm + bilstm)
-    # Multiples of the forward pass: 1 for it, 1 for the gradient of the input and 1 for that of the
-    # kernel. Attention has no kernel: its gradients are 2 in every layer that gradients go through.
+    # Multiples of the forward pass: 1 for it, 1 for the gradient of the input and 1 for the
+    # gradient of the kernel. Attention has no kernel: its gradients are 2 in every layer that
+    # gradients go through.
     trained_layer = 3 * kernels + 3 * attention
     if has_lora:
         trained_layer = 2 * kernels + 3 * attention

@@ -43,7 +43,7 @@ class Embeddings(Configured, keras.layers.Layer):
     """Sum of the three embeddings, normalized.
 
     Variables: word_embeddings [V, H], token_type_embeddings [segments, H], position_embeddings
-    [max_position_embeddings, H], and those of `layer_norm`.
+    [max_position_embeddings, H], and the variables of `layer_norm`.
 
     Args:
       config: sizes and the dropout rate.
@@ -154,7 +154,7 @@ class EncoderLayer(Configured, keras.layers.Layer):
         self.attention = SelfAttention(
             config, index, seed, name="attention", dtype=self.dtype_policy
         )
-        # The first of a layer's three dropout sites is that of its attention probabilities.
+        # The first of a layer's three dropout sites belongs to its attention probabilities.
         # The dense layers have the names of the original's variables, which initial weights and
         # checkpoints depend on.
         self.attention_output = self._dense("attention/output", config.hidden_size)
@@ -198,7 +198,7 @@ class EncoderLayer(Configured, keras.layers.Layer):
         training: bool | None = None,
         return_attention_probabilities: bool = False,
     ):
-        """Transforms [B, S, H] → [B, S, H]; the arguments are those of `SelfAttention`.
+        """Transforms [B, S, H] → [B, S, H]; the arguments are as in `SelfAttention`.
 
         Returns:
           [B, S, H]; on request a pair of it and the attention probabilities [B, N, S, S].

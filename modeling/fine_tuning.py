@@ -314,7 +314,7 @@ class QuestionAnsweringHead(LinearHead):
 class BertForQuestionAnswering(BertWithHead):
     """Encoder and question-answering head: float32 logits of each position as start and as end.
 
-    The logits of a batch are two tensors [B, S]. The arguments are those of `BertTaskModel`. The
+    The logits of a batch are two tensors [B, S]. The arguments are as in `BertTaskModel`. The
     head's input has no dropout, as in the original.
 
     Examples:

@@ -91,7 +91,7 @@ class LossReport:
           has_added_losses: whether it has losses of `add_loss`.
 
         Returns:
-          the loss whose gradients, summed over the replicas, are those of one device.
+          the loss whose gradients, summed over the replicas, equal the gradients of one device.
         """
         sums = []
         counts = []

@@ -3,7 +3,7 @@ memory ("FlashAttention", arXiv 2205.14135).
 
 TensorFlow has no operation for the kernels, but its XLA has them as custom calls. A compiled
 function can make these calls by a module of StableHLO; `jax.nn.dot_product_attention` makes the
-same ones. Their rounding differs from that of `SelfAttention`. They would draw dropout from a
+same ones. Their rounding differs from `SelfAttention`'s. They would draw dropout from a
 generator of their own, so no probabilities are dropped here. Sequences of packed rows are given to
 them by their starts, and attend to themselves only.
 

@@ -2,7 +2,7 @@
 
 Each `HeadLoss` declares a loss once. From it follow the sums of a training step, the arguments of
 `keras.Model.compile` and `fit`, and the scores of an evaluation. `CrossEntropy` and the other
-`WeightedMean`s, and `Accuracy`, are the Keras forms; `DistillationLoss` is that of a student with a
+`WeightedMean`s, and `Accuracy`, are the Keras forms; `DistillationLoss` is for a student with a
 teacher (arXiv 1503.02531, 1908.08962).
 """
 
@@ -191,7 +191,7 @@ class HeadLoss:
 
     def total(self, sums: Mapping, counts: Mapping):
         """Returns the loss, float32 []: its sum divided by the count of the global batch."""
-        # The count is that of all replicas and micro-batches, so their gradients simply add up.
+        # The count is over all replicas and micro-batches, so their gradients simply add up.
         count = ops.maximum(counts[f"{self.name}_count"], SMALLEST_COUNT)
         return sums[f"{self.name}_loss_sum"] / count
 
@@ -287,7 +287,7 @@ def _without_prefix(sums: Mapping[str, float], prefix: str) -> dict[str, float]:
 class InBatchLoss(HeadLoss):
     """Loss that compares the examples of a batch with each other.
 
-    The sums of parts of a batch do not add up to those of the batch, so a training step must see
+    The sums of parts of a batch do not add up to the sums of the batch, so a training step must see
     the outputs of the whole global batch at once: `bert_tf/training/joint_gradients.py`.
 
     Attributes:
@@ -472,8 +472,8 @@ class WeightedMean(keras.losses.Loss):
     """Base of losses that are means over the weights of the whole batch.
 
     On several replicas the sum of a replica's rows is divided by the weights of all replicas: the
-    gradients then add up to those of one device, however unequal the replicas' weights are. Keras'
-    own losses are the mean of the replicas' means.
+    gradients then add up to the gradients of one device, however unequal the replicas' weights are.
+    Keras' own losses are the mean of the replicas' means.
     """
 
     def rows(self, y_true, y_pred, sample_weight) -> tuple:
@@ -571,7 +571,7 @@ class DistillationLoss(HeadLoss):
     """Weighted loss of a student: weight × teacher's part + (1 - weight) × loss of the labels.
 
     A row without a label ("is_labeled" 0) has the teacher's part alone, with a weight of 1. Labels
-    are a triple of labels, soft labels and "is_labeled". The metrics are those of the label loss.
+    are a triple of labels, soft labels and "is_labeled". The metrics come from the label loss.
     `distillation_loss` makes one.
 
     Attributes:
@@ -602,7 +602,7 @@ def distillation_loss(
     temperature: float,
     soft_labels: Callable[[dict], object] = lambda features: features[SOFT_LABELS],
 ) -> DistillationLoss:
-    """Returns the loss of a student's head; the names of its sums are those of the sums of `hard`.
+    """Returns the loss of a student's head; the names of its sums are as in `hard`.
 
     Args:
       hard: the loss of the labels.

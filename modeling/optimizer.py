@@ -1,7 +1,7 @@
 """Update rules of AdamW and LAMB, their optimizers for Keras' `fit`, and learning-rate schedules.
 
-`bert_tf/training/optimizer.py` applies the same rules in our own training loop. AdamW is that of
-section A.2 of the paper and of `optimization.py` of the original code; LAMB is that of You et al.
+`bert_tf/training/optimizer.py` applies the same rules in our own training loop. AdamW follows
+section A.2 of the paper and of `optimization.py` of the original code; LAMB follows You et al.
 2020 (arXiv 1904.00962) as MLPerf's BERT has it.
 """
 
@@ -81,7 +81,7 @@ def lamb_update(
       w = w - rate |w| / |u| u
 
     The quotient of the norms, the trust ratio, is 1 where one of them is 0, and for weights that
-    are excluded, as in MLPerf's `lamb_optimizer_v1.py`. The arguments are those of `adamw_update`.
+    are excluded, as in MLPerf's `lamb_optimizer_v1.py`. The arguments are as in `adamw_update`.
     """
     change, m, v = _adam_change(m, v, gradient, factors)
     rate = factors.rate
@@ -213,8 +213,8 @@ class BertLamb(AppliedRule, keras.optimizers.Lamb):
     ratio too, and its weight decay is not part of the update that the ratio scales.
 
     Args:
-      learning_rate: a number or a schedule; the length of an update, as a share of that of the
-        weight.
+      learning_rate: a number or a schedule; the length of an update, as a share of the length of
+        the weight.
       weight_decay: decay of the variables that are not excluded.
       exclude_from_weight_decay: regular expressions, searched for in the names of variables, which
         have neither decay nor trust ratio.

@@ -39,7 +39,7 @@ def rows_before(rows):
     """Returns int64 [], the rows of the global batch that the replicas before this one have.
 
     Args:
-      rows: int [], those of this replica.
+      rows: int [], of this replica.
     """
     rows = tf.cast(rows, tf.int64)
     if not is_on_several_replicas():

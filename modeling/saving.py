@@ -1,6 +1,6 @@
 """Serialization of layers and models for Keras; checkpoints of every format as their methods.
 
-`.keras` files hold the constructor's arguments and the weights; checkpoints are those of
+`.keras` files hold the constructor's arguments and the weights; checkpoints have the format of
 `modeling/checkpoints/`.
 """
 
@@ -179,10 +179,10 @@ class Checkpointed(Configured):
           directory: must not exist; it appears when it is complete.
           format: "native" (for --init_checkpoint of the run scripts), "original", "huggingface",
             "model_garden" or "sentence_transformers".
-          vocab_file, do_lower_case: None for those of the checkpoint that the model was read from.
+          vocab_file, do_lower_case: None for the checkpoint's that the model was read from.
           labels, max_seq_length: names of the head's classes, and the maximum number of tokens of
-            the texts that it was trained on, for predictions and exports; None for those of the
-            checkpoint whose head the model has.
+            the texts that it was trained on, for predictions and exports; None for the values of
+            the checkpoint whose head the model has.
 
         Raises:
           UserError: an unknown format, the directory exists or can't be written, or there are not

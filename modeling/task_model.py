@@ -161,7 +161,7 @@ class BertTaskModel(Checkpointed, keras.Model):
 
         Args:
           optimizer: "auto" for `BertAdamW()`.
-          loss: "auto" for that of the task, see `compile_defaults`.
+          loss: "auto" for the task's, see `compile_defaults`.
           metrics, weighted_metrics: as in Keras; "auto" for those of the task if the loss is "auto"
             and there are no `metrics`, else none.
           kwargs: the other arguments of `keras.Model.compile`.
@@ -179,9 +179,9 @@ class BertTaskModel(Checkpointed, keras.Model):
         super().compile(optimizer, metrics=metrics, weighted_metrics=weighted_metrics, **arguments)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """Computes the loss of a batch, of several devices that of this one's part, and reports it.
+        """Computes the loss of a batch, of several devices this one's part, and reports it.
 
-        The gradients of the parts add up to those of the loss of the whole batch.
+        The gradients of the parts add up to the gradients of the whole batch's loss.
         """
         with recorded_means() as recorded:
             loss = super().compute_loss(x, y, y_pred, sample_weight, training)
@@ -200,7 +200,7 @@ class BertTaskModel(Checkpointed, keras.Model):
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         # Keras calls it before the first step. On several devices it would build metrics from the
-        # mean of their rows, which fails where they have different numbers: those of one will do.
+        # mean of their rows, which fails where they have different numbers: one device's will do.
         strategy = self.distribute_strategy
         if iterator is not None and strategy.num_replicas_in_sync > 1:
             for _, _, batches in iterator:

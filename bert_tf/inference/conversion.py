@@ -1,7 +1,8 @@
 """Conversion of a checkpoint for others to use: `convert_checkpoint.py`, and the model card of
 Hugging Face's format.
 
-Input: a checkpoint; of a run directory also its flags and scores. Output: that of `convert`, with a
+Input: a checkpoint; of a run directory also its flags and scores. Output: the files of `convert`,
+  with a
 `README.md` whose front matter the hub reads: library, task and base model.
 """
 
@@ -73,7 +74,7 @@ def run(options: ConvertOptions) -> None:
     if options.output_format in _LIBRARIES:
         source = read_mean(paths)
         if len(paths) > 1:
-            # The scores of a run are not those of a mean.
+            # The scores of a run do not hold for a mean.
             source = dataclasses.replace(source, directory=None)
         config = config_for(source, options.bert_config_file)
         # `convert` refuses a checkpoint without a configuration below.

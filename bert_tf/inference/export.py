@@ -2,7 +2,7 @@
 
 Input: a checkpoint, a task, whose class (`bert_tf/tasks/inference.py`) builds the graphs, and a
 format, a subclass of `ExportFormat` with a row in `FORMATS` of `options.py`. Output: a directory,
-which appears once it has been loaded back and its outputs are those of the model.
+which appears once it has been loaded back and its outputs equal the model's.
 """
 
 import abc
@@ -214,7 +214,7 @@ def export(options: ExportOptions) -> Export:
     with open(SAMPLE_FILE, encoding="utf-8") as file:
         texts = list(map(json_files.parse, file))
     checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
-    # TF-Hub's interface is that of an encoder, whatever heads the checkpoint has.
+    # TF-Hub's interface is made for an encoder, whatever heads the checkpoint has.
     task_name = options.task
     if task_name is None and options.format_name == TFHUB:
         task_name = ENCODER_TASK
@@ -305,7 +305,7 @@ def compare_tokenizers(
 def compare(
     served: LoadedExport, requests: list[Request], exact: bool = True
 ) -> tuple[float, np.ndarray]:
-    """Compares outputs of an export with those of the model.
+    """Compares outputs of an export with the model's.
 
     Returns:
       The largest difference, and the cosines of vectors and logits, without padding.

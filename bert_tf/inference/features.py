@@ -256,7 +256,7 @@ def _open_lines(stack: contextlib.ExitStack, path: str) -> tuple[int | None, Ite
         file = sys.stdin.buffer
         name = "standard input"
     else:
-        # A pipe has no size, and that of a gzipped file is not that of its lines.
+        # A pipe has no size, and the size of a gzipped file says little about its lines.
         stored, file = stack.enter_context(files.open_unzipped(path))
         size = files.file_size(path) or None
         if file is not stored:

@@ -22,7 +22,8 @@ from bert_tf.tasks.inference import TaskInference
 from data_gen.labeled.row_stream import Row, RowStream
 
 _REASON = "reason"
-# Prefix of a column of predictions whose name the table has already, e.g. that of the true labels.
+# Prefix of a column of predictions whose name the table has already, e.g. the column of the true
+# labels.
 _PREFIX = "predicted_"
 
 # Rows that are in memory, and sorted by length, together.

@@ -143,8 +143,8 @@ def is_sampled(statuses: Sequence[Sequence]) -> bool:
 
 
 def known_digest(statuses: Sequence[Sequence]) -> str:
-    """Returns the digest of files as `statuses` describes them, if possible that of `InputFacts`,
-    which every start takes anew."""
+    """Returns the digest of files as `statuses` describes them, if possible the one of
+    `InputFacts`, which every start takes anew."""
     key = tuple(map(tuple, statuses))
     return _known_digests.get(key) or fresh_digest(statuses)
 

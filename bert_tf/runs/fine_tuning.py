@@ -50,7 +50,7 @@ class InMemoryTask(Task):
       checkpoint: weights, configuration and tokenizer that the run begins with.
       is_own_checkpoint: whether it is in the run's own directory.
       train_examples: None if nothing is trained.
-      num_train_examples: determines the number of steps; None for that of `train_examples`.
+      num_train_examples: determines the number of steps; None for the length of `train_examples`.
       token_outputs: names of the outputs that have one row per token.
       is_compiled: XLA compiles the whole step, so shapes can't follow the data.
     """

@@ -44,8 +44,8 @@ OPTIMIZERS = Plugins(
         "lamb": "bert_tf.training.optimizer:Lamb",
     },
 )
-# Teachers of a distillation. The outputs of classifiers are kept in files, those of other models
-# are computed in the training step.
+# Teachers of a distillation. The outputs of classifiers are kept in files, the outputs of other
+# models are computed in the training step.
 TEACHERS = Plugins(
     "teacher",
     {
@@ -419,7 +419,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         """Returns one set of options for each combination of a sweep, with its own directory."""
         if not self.sweep:
             return [self]
-        # The order of the runs is that of the options, the last of which varies fastest. All that
+        # The runs have the order of the options, the last of which varies fastest. All that
         # a sweep may have take part, with one value each if they have no others.
         values = {}
         for declared in declared_options(type(self)):
@@ -616,7 +616,7 @@ class FineTuningOptions(LabeledDataOptions, LoraOptions, TrainingOptions):
 class HeadDropoutOptions(Options):
     """Head.
 
-    For tasks whose head has dropout, which that of question answering lacks.
+    For tasks whose head has dropout, which the head of question answering lacks.
     """
 
     classifier_dropout: float = option(

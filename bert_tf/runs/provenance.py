@@ -152,7 +152,8 @@ def record_of_start(
 
 
 def _id_of_beginning(options: TrainingOptions, existing: Mapping, current: Mapping) -> str:
-    """Returns the id of a run that begins: a new one, or that of the same run without a checkpoint.
+    """Returns the id of a run that begins: a new one, or the id of the same run without a
+    checkpoint.
 
     Raises `UserError` if the directory has results of another run, whose checkpoints are gone.
     """
@@ -266,7 +267,7 @@ def check_same(
 
     Args:
       trained_on: the fingerprints in its record.
-      fingerprints: those of the inputs of this start.
+      fingerprints: of the inputs of this start.
       strict: whether every input must be given as before. A single run that resumes may drop and
         add some.
     """

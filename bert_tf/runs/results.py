@@ -3,7 +3,7 @@
   run_result.json   version, sources and their digest, from the beginning of a run; of a complete
                     run also its metrics, its seconds and whether it is degenerate
 
-A result counts only if its sources are those of today: options, and digests without paths, so that
+A result counts only if its sources are today's: options, and digests without paths, so that
 a directory can be moved. Used by `bert_tf/runs/sweep.py`.
 """
 

@@ -56,7 +56,7 @@ def start(
       make_record: `RunRecord`, or `NoRecord` for a start that leaves no files.
 
     Returns:
-      the run, for a sweep that of the best one; None if it was interrupted and can
+      the run, for a sweep the best one; None if it was interrupted and can
       be resumed, or if a sweep neither evaluates nor predicts.
     """
     # Contradictory options are found before any file is opened.
@@ -221,7 +221,7 @@ def run_once(
     options = task.options
     if devices.compiles_by_work:
         devices = _choose_compilation(task, devices)
-    # The trainer writes the flags of this run over those of the last one.
+    # The trainer writes the flags of this run over the flags of the last one.
     unused = _changed_flags(options, log)
     trainer = Trainer(task, devices, log, record)
     if devices.is_chief:
@@ -269,7 +269,7 @@ def _end_of(trainer: Trainer, error: BaseException | None) -> RunEnd:
 
 
 def _changed_flags(options: TrainingOptions, log: Log) -> list[str]:
-    """Reports the flags that differ from those of the last run in the directory.
+    """Reports the flags that differ from the flags of the last run in the directory.
 
     Returns:
       those that would change the weights; they do nothing if the training is finished.

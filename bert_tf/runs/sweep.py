@@ -40,7 +40,7 @@ from modeling.checkpoints.tensorflow_files import latest_checkpoint
 # Digests of the files that `copy_best` has copied, beside them.
 _COPIED = "copied.json"
 _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
-# A run as in `selection.json`: "directory", relative to that of the sweep; four hyperparameters;
+# A run as in `selection.json`: "directory", relative to the sweep's; four hyperparameters;
 # "metrics", "degenerate", "seconds"; "others", name → value of the other options of the sweep.
 FinishedRun = Mapping[str, Any]
 

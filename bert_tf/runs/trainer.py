@@ -151,7 +151,7 @@ class Trainer:
         self._consensus.check_same_step(self.step, options.output_dir)
         try:
             # A run that was stopped between a checkpoint and its evaluation makes it up: its best
-            # weights are then those of a run that was not stopped.
+            # weights then equal the weights of a run that was not stopped.
             if is_evaluation_due(self.step, self.task.evaluation_interval(), phases):
                 if self._consensus.chief_says(self.step not in self.metrics.evaluated):
                     self.evaluate()

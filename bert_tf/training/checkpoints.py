@@ -35,7 +35,7 @@ from modeling.checkpoints.tensorflow_files import (
 )
 from modeling.checkpoints.weights import native_path
 
-# Files that killed writers leave: TensorFlow's (also those of earlier versions) and our own.
+# Files that killed writers leave: TensorFlow's (also files of earlier versions) and our own.
 _LEFT_BEHIND = re.compile(
     rf"{CHECKPOINT_NAME}-\d+{UNFINISHED}|checkpoint\.tmp[0-9a-zA-Z_-]*|\.probe\.\d+"
 )

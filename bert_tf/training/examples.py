@@ -381,7 +381,7 @@ def _batch_signature(
     """Returns name → shape and dtype of what `assemble` returns, for the replicas of a host."""
     # A TPU's program must know all sizes.
     length = int(lengths[0]) if len(lengths) == 1 else None
-    # One example shows the further axes of sequences, such as that of choices, and of values.
+    # One example shows the further axes of sequences, such as the axis of choices, and of values.
     starts, _, values = examples.select(np.arange(min(len(examples), 1)), 1)
     rows = [replicas, size]
     sequence = [*rows, *starts.shape[1:], length]
@@ -404,7 +404,7 @@ def _dataset(
     steps: tf.data.Dataset,
     context: tf.distribute.InputContext,
 ) -> tf.data.Dataset:
-    """Returns the batches of steps, cut into those of this host's replicas.
+    """Returns the batches of steps, cut into the batches of this host's replicas.
 
     A `batch_size` of None means any size, for one replica.
     """

@@ -22,7 +22,7 @@ import tensorflow as tf
 from bert_tf.training.batches import BatchSizes, without_auto_sharding
 
 # Number of records in the shuffle buffer. The records of data_gen are shuffled already; the buffer
-# serves those of other programs.
+# serves the files of other programs.
 _SHUFFLE_BUFFER = 8192
 # The seed that TensorFlow uses when a program has set no global seed.
 _GRAPH_SEED = 87654321

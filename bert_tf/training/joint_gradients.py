@@ -1,10 +1,11 @@
 """Gradients of a loss that compares the examples of a batch, for a batch in parts.
 
 Input: a batch on several replicas, or one in micro-batches. Output: gradients and sums for
-`TrainingStep`, exactly those of the whole batch. There are three stages: the model's outputs for
-all parts, which are small; the loss of all outputs and its gradient for each of them; the gradients
-of the weights, given those of the outputs. Micro-batches keep nothing of the first stage and
-compute it again in the third, with the same dropout (gradient caching, arXiv 2101.06983).
+`TrainingStep`, exactly the gradients of the whole batch. There are three stages: the model's
+outputs for all parts, which are small; the loss of all outputs and its gradient for each of them;
+the gradients of the weights, given the gradients of the outputs. Micro-batches keep nothing of the
+first stage and compute it again in the third, with the same dropout (gradient caching, arXiv
+2101.06983).
 """
 
 from collections.abc import Callable
@@ -142,7 +143,7 @@ class JointGradients:
     def _compute_weight_gradients(
         self, features: dict, upstream: tf.Tensor, key: tf.Tensor, first_example: tf.Tensor
     ) -> list:
-        """Returns the gradients of the weights, given those of the outputs [b, ...]."""
+        """Returns the gradients of the weights, given the gradients of the outputs [b, ...]."""
         stacked, rows = stack_parts({**features, _UPSTREAM: upstream}, self._parts)
 
         def part_gradients(part) -> list:

@@ -178,7 +178,7 @@ def local_prediction(
     """Returns a function that computes outputs for at least one example, with low latency.
 
     It uses one device, no padding examples and one trace (under Keras backends other than
-    TensorFlow: none). The arguments are those of `Prediction`.
+    TensorFlow: none). The arguments are as in `Prediction`.
     """
     max_tokens = None
     if keras.backend.backend() == "tensorflow":
@@ -223,7 +223,7 @@ def run_batches(
         "input_mask" and "segment_ids", [b, S] each.
       tokens: upper bound of the tokens of a batch, see `sorted_batches`.
 
-    The other arguments and the result are those of `Prediction`.
+    The other arguments and the result are as in `Prediction`.
     """
     rows_of_batches = sorted_batches(examples.lengths, batch_size, lengths, tokens)
 

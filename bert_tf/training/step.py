@@ -275,7 +275,7 @@ class TrainingStep:
                 loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
             )
         # An embedding table's gradient comes as rows, with repeated words apart. The norm for the
-        # clipping is that of their sum.
+        # clipping is the norm of their sum.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         # The scale only keeps small float16 gradients from vanishing on the way.
         if self._loss_scaling:

@@ -6,7 +6,7 @@
 Input: the folder of the official download, or of one of its tasks. Output: `LabeledTexts`, for
 `pair_features.py`.
 
-The files may also be those of the Hugging Face hub, with its names of files, columns and classes.
+The files may also come from the Hugging Face hub, with its names of files, columns and classes.
 
 Quotation marks are literal, and texts may be empty. Columns are found by the header, so that MNLI's
 12 columns (train), 16 (dev) and 10 (test) work, as does every later edition of the data. A file
@@ -242,7 +242,7 @@ def _read_labels(table: Table, values: list, task: GlueTask) -> np.ndarray:
     names_of_numbers = {str(number): name for number, name in enumerate(task.hub_labels)}
     label_sets = []
     for names in table.label_sets(values):
-        # A name that is no number of the hub stays, so official files and those of the hub mix.
+        # A name that is no number of the hub stays, so official files and files of the hub mix.
         label_sets.append([names_of_numbers.get(name, name) for name in names])
     return table.label_numbers(label_sets, task.labels)
 
@@ -327,7 +327,8 @@ def _locate(
     is_of_hub: bool,
     first_row: list[str],
 ) -> Layout:
-    """Returns the layout of a file, with the needed columns and that of the ids, if there is one.
+    """Returns the layout of a file, with the needed columns and the column of the ids, if there is
+    one.
 
     The first row is a header if it names all needed columns. If not, it is an example if it has as
     many fields as the official header, and none of its names.
@@ -355,12 +356,12 @@ def _locate(
 
 
 def find_path(task: GlueTask, data_dir: str, split: str) -> str | None:
-    """Returns the official file of a split, else that of the hub, in the task's folder or directly
+    """Returns the official file of a split, else the hub's, in the task's folder or directly
     below `data_dir`.
 
     Returns None if it is missing.
     """
-    # The task's own folder comes first: a file in it can't be that of another task.
+    # The task's own folder comes first: a file in it can't belong to another task.
     folders = (task.folder, *task.other_folders, "")
     hub_split = split.replace("dev", "validation")
     for name in (

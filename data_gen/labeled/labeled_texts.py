@@ -34,7 +34,7 @@ class UnusableRow(NamedTuple):
 
     Attributes:
       number: of the row in the file, from 0.
-      id: as those of the other rows.
+      id: as in the other rows.
       reason: what is wrong with it.
     """
 
@@ -135,7 +135,7 @@ def read_labeled_file(
 
     Raises:
       UserError: names file and lines: as `read_named_columns`; an empty first text; a label that is
-        not in `labels` or not a finite number. If the classes are those of the file: fewer than
+        not in `labels` or not a finite number. If the file gives the classes: fewer than
         two, or none where an example may have several; or the first row of a file that is read by
         column numbers looks like a header.
     """

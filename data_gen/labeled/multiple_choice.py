@@ -172,7 +172,7 @@ def _locate_swag(path: str, flag: str, needs_labels: bool, first_row: list[str])
             elif "gold-ending" in header:
                 message += ". SWAG's files with all candidates are not read: take train.csv"
             raise UserError(message)
-    # The endings are in the order of their numbers, which need not be that of the file.
+    # The endings are in the order of their numbers, which need not be the order of the file.
     endings = sorted(filter(_ENDING.fullmatch, header), key=_ending_number)
     optional = [name for name in ("", "label") if name in header]
     names = ["sent1", "sent2", *endings, *optional]
@@ -290,7 +290,7 @@ def read_custom(
         named.append((column, columns_flag or "choices_columns"))
     # One call reads all columns, so that the file is parsed once.
     table = read_named_columns(path, flag, named, file_format, skip_bad_rows, delimiter)
-    # The columns of the roles come first, then those of the choices.
+    # The columns of the roles come first, then the columns of the choices.
     columns = dict(zip(roles, table.columns, strict=False))
     texts = {}
     for role in ("context", "question"):

@@ -1,6 +1,6 @@
 """Texts and pairs of texts as sequences of ids, without padding, thousands at a time.
 
-The rules are those of `convert_single_example` and `_truncate_seq_pair` in the original's
+The rules come from `convert_single_example` and `_truncate_seq_pair` in the original's
 run_classifier (paper, figure 2). Alternatively, texts of any length become overlapping windows, so
 that a model sees all of them. Input: the texts of `LabeledTexts`, or any others. Output: flat
 arrays, for batches of similar length.

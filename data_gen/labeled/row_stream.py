@@ -49,7 +49,7 @@ class RowStream:
 
     Attributes:
       header: names of all columns; None for JSON and for a file without a header.
-      is_json: the rows are objects; those of a file without `header` may have different keys.
+      is_json: the rows are objects; rows of a file without `header` may have different keys.
 
     Raises:
       UserError: as `named_columns.read_named_columns`, also while the rows are read; but a bad row
@@ -99,8 +99,8 @@ class RowStream:
 
     @property
     def dialect(self) -> dict[str, Any]:
-        """Separator and quotation marks of a CSV file, as arguments of `csv.writer`; those of CSV
-        for all other files."""
+        """Separator and quotation marks of a CSV file, as arguments of `csv.writer`; the defaults
+        of CSV for all other files."""
         if self.is_json or self._file_format != "csv":
             return {}
         quoting = csv.QUOTE_ALL if self._layout.is_all_quoted else csv.QUOTE_MINIMAL

@@ -4,7 +4,7 @@ and queries with the documents that answer them.
     columns = [("question", "text_a_column"), ("answer", "text_b_column")]
     train = read_columns("train.csv", "train_file", columns)
 
-Input: TSV, CSV or JSON lines (`named_columns.py`), GLUE's STS-B, files like those of MNLI and
+Input: TSV, CSV or JSON lines (`named_columns.py`), GLUE's STS-B, files like MNLI's and
 SQuAD, the layout of BEIR. Output: `SentencePairs`, or `Retrieval`, from which ranking metrics are
 computed.
 """

@@ -75,8 +75,8 @@ class Windows:
       start_positions, end_positions: int32 [W], position in the window of the first and last token
         of the answer, 0 if the window does not contain it or there is none; None unless made for
         training. As in the original, an answer without tokens ends one position before it starts.
-      doc_stride: number of tokens from the start of a window to that of the next one of the same
-        question.
+      doc_stride: number of tokens from the start of a window to the start of the next one of the
+        same question.
       num_truncated_questions: number of questions with more than `max_query_length` tokens.
       num_unanswerable_questions: number of questions with an answer that no window contains; 0
         unless made for training.
@@ -150,7 +150,7 @@ class Windows:
 class WindowOptions(Options):
     """Windows over contexts.
 
-    For prediction they default to those of the trained model.
+    For prediction they default to the values of the trained model.
     """
 
     max_seq_length: int = option(
@@ -344,8 +344,8 @@ def find_answer_tokens(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns the first and the last token of each question's first answer.
 
-    These are the first match of the answer's tokens among those of the words that it touches, or
-    without a match all tokens of these words.
+    These are the first match of the answer's tokens among the tokens of the words that it touches,
+    or without a match all tokens of these words.
 
     Args:
       data: its answers stand where they start, as `check_training` returns them.

@@ -39,7 +39,7 @@ _SPELLINGS = {
 }
 # Type of chunks whose tags have none.
 _ONLY_TYPE = "ENTITY"
-# Letters of BILOU (last, unit), BMES (middle) and BMEWO (whole) → those of IOBES.
+# Letters of BILOU (last, unit), BMES (middle) and BMEWO (whole) → the letters of IOBES.
 _LETTERS = {"L": "E", "U": "S", "M": "I", "W": "S"}
 
 
@@ -110,9 +110,10 @@ def parse_names(names: Sequence[str]) -> TagNames | None:
 
 
 def respell(tag_names: Sequence[str], tags: np.ndarray) -> tuple[tuple[str, ...], str]:
-    """Returns the names of a file's tags as those of IOB or IOBES, and a note on what was changed.
+    """Returns the names of a file's tags in the spelling of IOB or IOBES, and a note on what was
+    changed.
 
-    Tags count as those of chunks if all are spelled alike and one begins a chunk; types without
+    Tags count as tags of chunks if all are spelled alike and one begins a chunk; types without
     prefixes if most words have the tag O, as parts of speech never do. Other names, such as those
     of plain tags, are returned unchanged, with an empty note.
 
@@ -197,7 +198,7 @@ def find_chunks(tags: np.ndarray, names: TagNames, row_lengths: np.ndarray) -> C
     types = names.types[tags]
     first = np.zeros(len(tags), bool)
     first[(np.cumsum(row_lengths) - row_lengths)[row_lengths > 0]] = True
-    # Prefix and type of the word before; those of an O before the first word of a sentence.
+    # Prefix and type of the word before; an O's before the first word of a sentence.
     last_prefixes = np.append(np.uint8(_O), prefixes)[:-1]
     last_prefixes[first] = _O
     last_types = np.append(np.int32(-1), types)[:-1]
@@ -220,8 +221,8 @@ def write_tags(chunks: Chunks, scheme: str) -> tuple[np.ndarray, tuple[str, ...]
 
     Returns:
       tags: int32 [W].
-      names: "O", then those of each type in order; all that the scheme has, whether they occur or
-        not.
+      names: "O", then the tags of each type in order; all that the scheme has, whether they occur
+        or not.
     """
     letters = "BIES" if scheme == IOBES else "BI"
     names = [OUTSIDE]

@@ -149,7 +149,7 @@ def read_tagged_file(
             "others)"
         )
     _name_tags(bad, sentences, label_names)
-    # A first pass finds the faults of tags, which depend on those of the neighboring words.
+    # A first pass finds the faults of tags, which depend on the tags of the neighboring words.
     guesses = tuple(f"{path}: {guess}" for guess in bad.guesses)
     result = _concatenate(path, sentences, tag_scheme, guesses)
     is_single = len(sentences) > _FEW_SENTENCES and len(result.tag_names) == 1 and not bad.faults
@@ -170,7 +170,7 @@ def read_tagged_file(
         for word, fault in faults.items():
             bad.add(result.lines[word], fault)
     if bad.faults:
-        # Names and scheme of the tags are those of the remaining sentences.
+        # Names and scheme of the tags come from the remaining sentences.
         good = bad.good_rows([sentence.lines[0] for sentence in sentences])
         result = dataclasses.replace(
             _concatenate(path, items_of(sentences, good), tag_scheme, bad.notes(len(sentences))),
@@ -189,7 +189,7 @@ def _concatenate(
 ) -> TaggedSentences:
     """Returns the sentences as flat arrays; untagged ones among tagged ones get the tag O.
 
-    Names of tags are those of the schemes, unless the scheme is plain.
+    Names of tags come from the schemes, unless the scheme is plain.
     """
     words: list[str] = []
     lines = array("q")
@@ -257,7 +257,7 @@ def _concatenate(
 def _name_tags(bad: BadRows, sentences: list[Sentence], label_names: Sequence[str]) -> None:
     """Replaces tags that are numbers by their names, in place.
 
-    Numbers are those of JSON, or, if there are names, also texts of digits.
+    Numbers are JSON's, or, if there are names, also texts of digits.
     """
     for position, sentence in enumerate(sentences):
         names = []

@@ -67,7 +67,7 @@ TASK_FIELDS = {
 }
 # "kind" of a model whose vectors are compared.
 SENTENCE_EMBEDDING = "sentence_embedding"
-# Names of tasks in command lines and in `task.json` of earlier versions → those of today.
+# Names of tasks in command lines and in `task.json` of earlier versions → today's.
 FORMER_TASK_NAMES = {
     "classifier": "classification",
     "squad": "question_answering",
@@ -83,7 +83,7 @@ def read_best_record(directory: str) -> dict:
     record = json_files.read_object(path, _BEST_FIELDS)
     if record:
         json_files.check_object(record, {"metrics": {record["metric"]: float}}, path)
-        # The record itself has no id, so that those of identical runs are the same.
+        # The record itself has no id, so that the records of identical runs are the same.
         task_file = os.path.join(directory, TASK_FILE)
         _check_run(task_file, json_files.read_object(task_file))
     return record
@@ -249,7 +249,7 @@ def write_companion_files(
 
 
 def choose_casing(do_lower_case: bool | None, checkpoint: CheckpointReader | None) -> bool | None:
-    """Returns the casing that the user gives, else that of the checkpoint, None if unknown; raises
+    """Returns the casing that the user gives, else the checkpoint's, None if unknown; raises
     `UserError` for a contradiction."""
     # A wrong casing makes [UNK] of many words without any error.
     stored = checkpoint.do_lower_case if checkpoint else None
@@ -267,7 +267,7 @@ def choose_casing(do_lower_case: bool | None, checkpoint: CheckpointReader | Non
 def known_casing(
     do_lower_case: bool | None, checkpoint: CheckpointReader | None, vocabulary: Vocabulary
 ) -> tuple[bool | None, list[str]]:
-    """Returns the casing that the user gives, else that of the checkpoint, else the one that the
+    """Returns the casing that the user gives, else the checkpoint's, else the one that the
     vocabulary shows, with a line that says so; None if nothing does.
 
     Raises:
@@ -286,7 +286,7 @@ def known_casing(
 def settled_vocabulary(vocab_file: str, checkpoint: CheckpointReader | None) -> str:
     """Returns the path of a user's vocabulary, or of a copy with the checkpoint's settings.
 
-    A custom vocabulary rarely has files beside it, and its words are those of the checkpoint's
+    A custom vocabulary rarely has files beside it, and its words are like the checkpoint's
     texts: accents are stripped, and added tokens are found, as the checkpoint's files say.
 
     Raises:

@@ -415,7 +415,7 @@ def _pooling(directory: str) -> str:
     if not pooling:
         names = {key: name for name, key in _POOLING_KEYS.items()}
         pooling = []
-        # In the order of the table first, so that messages do not depend on that of the file.
+        # In the order of the table first, so that messages do not depend on the order of the file.
         for key in dict.fromkeys((*names, *values)):
             # The library's class has the mean by default.
             is_default = names.get(key) == "mean"

@@ -135,7 +135,7 @@ class ClassificationData(Datasets):
     def official(self, values: np.ndarray) -> np.ndarray:
         """Returns classes of a GLUE task, int [E], with the numbers of the original's order.
 
-        F1 is that of class 1, also where a published head has it first. Other values are returned
+        F1 counts class 1, also where a published head has it first. Other values are returned
         as they are.
         """
         if self.glue is None or self.regression:
@@ -433,7 +433,7 @@ def _read_files(
             raise UserError(
                 "--transfer_file: --text_b_column is given, but this task is for single texts"
             )
-        # Labels of these texts would be those of the teachers, so that the column is not read.
+        # Labels of these texts would come from the teachers, so that the column is not read.
         task_files.texts["transfer"] = read_labeled_file(
             files.check_readable(options.transfer_file, "transfer_file"),
             "transfer_file",

@@ -45,7 +45,7 @@ class ClassificationInference(TaskInference):
         task = loaded.task or {}
         self.labels = class_labels(loaded)
         self.multi_label = self.labels is not None and problem_kind(loaded) == SEVERAL_CLASSES
-        # Truncation or windows are those of the training; only --max_seq_length may change.
+        # Truncation or windows are as in the training; only --max_seq_length may change.
         side = None if task else loaded.source.truncation_side
         self.long_texts = LongTexts.choose(None, self.max_seq_length, None, task, side)
         self.truncation = self.long_texts.truncation
@@ -153,7 +153,7 @@ class ClassificationInference(TaskInference):
             columns["probability"] = [probabilities[label] for label in result["labels"]]
         else:
             columns = {"label": result["label"], "probability": probabilities[result["label"]]}
-        # The order of the keys is that of the columns.
+        # The keys have the order of the columns.
         return {**columns, "probabilities": probabilities}
 
     def logits(self, inputs: list[tuple[str, ...]]) -> np.ndarray:
@@ -250,7 +250,7 @@ def class_labels(loaded: Checkpoint) -> list[str] | None:
     The names are "0", "1", ... if they are unknown.
 
     Raises:
-      UserError: the number of names is not that of the classes, names repeat, or a regression has
+      UserError: there are not as many names as classes, names repeat, or a regression has
         several outputs.
     """
     source = loaded.source

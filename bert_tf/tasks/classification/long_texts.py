@@ -1,6 +1,7 @@
 """Texts that are longer than the model takes: cut, or read in several windows.
 
-Input: texts or pairs. Output: their sequences; and one value per text of those of its windows.
+Input: texts or pairs. Output: their sequences; and one value per text from the values of its
+  windows.
 
 Letters: E texts, W sequences (a long text may have several), C classes.
 """
@@ -115,7 +116,7 @@ def pool(logits: np.ndarray, window_counts: np.ndarray | None) -> np.ndarray:
     if window_counts is None:
         return logits
     # Windows of a text are side by side: sum from its first one to the next text's. Float64 keeps
-    # the rounding errors of the sum far below those of the model.
+    # the rounding errors of the sum far below the model's.
     first_windows = np.cumsum(window_counts) - window_counts
     sums = np.add.reduceat(logits.astype(np.float64), first_windows, axis=0)
     return (sums / window_counts[:, None]).astype(logits.dtype)

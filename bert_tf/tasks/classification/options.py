@@ -26,7 +26,7 @@ class ClassificationOptions(
 ):
     """Classification; files and columns are for --task_name=custom."""
 
-    # Names are those of the original script, in any case of letters.
+    # Names come from the original script, in any case of letters.
     task_name: str = option(
         None,
         "Name of the task: one of GLUE's (cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, rte, wnli, or "

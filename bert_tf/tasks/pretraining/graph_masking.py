@@ -68,7 +68,7 @@ def _product(words: tf.Tensor, factor: int) -> tuple[tf.Tensor, tf.Tensor]:
 def mask_in_graph(
     features: dict, masking: Masking, masked_lm_prob, seed: int, passes, keys
 ) -> dict[str, tf.Tensor]:
-    """Masks the sequences of b records without masks; the arguments are those of `mask_records`.
+    """Masks the sequences of b records without masks; the arguments are as in `mask_records`.
 
     Args:
       features: int32 tensors, as they are in the files; b, S and K must be known.
