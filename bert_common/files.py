@@ -348,9 +348,10 @@ def check_replaceable(path: str, flag: str = "") -> None:
     # Nothing is lost at a device, or at a name that is free by now.
     if is_special(path) or not exists(path):
         return
-    problem = f"{path} is read by this command"
     if named_by:
         problem = f"{path} is also --{named_by}"
+    else:
+        problem = f"{path} is read by this command"
     if flag:
         problem = f"--{flag}: {problem}"
     raise UserError(f"{problem}, which would be lost: give it another name")
@@ -383,7 +384,7 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
     """
     # A dict keeps the order and drops duplicates.
     matching: dict[str, None] = {}
-    for pattern in map(str.strip, (patterns or "").split(",")):
+    for pattern in map(str.strip, ("" if patterns is None else patterns).split(",")):
         if not pattern:
             continue
         with user_error(f"--{flag}: can't read {pattern}"):

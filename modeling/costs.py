@@ -28,9 +28,10 @@ _LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit
 def machine_memory() -> int:
     """Returns the bytes of this machine's memory, or the container's limit if that is less."""
     # Windows has no sysconf: nothing is refused there.
-    memory = 1 << 62
     if hasattr(os, "sysconf"):
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    else:
+        memory = 1 << 62
     for path in _LIMIT_FILES:
         try:
             with open(path, encoding="ascii") as file:
@@ -159,12 +160,14 @@ def training_flops(
     # Multiples of the forward pass: 1 for it, 1 for the gradient of the input and 1 for the
     # gradient of the kernel. Attention has no kernel: its gradients are 2 in every layer that
     # gradients go through.
-    trained_layer = 3 * kernels + 3 * attention
     if has_lora:
         trained_layer = 2 * kernels + 3 * attention
-    frozen_layer = 2 * kernels + 3 * attention
+    else:
+        trained_layer = 3 * kernels + 3 * attention
     if frozen_embeddings or has_lora:
         frozen_layer = kernels + attention
+    else:
+        frozen_layer = 2 * kernels + 3 * attention
     frozen = min(frozen_layers, config.num_hidden_layers)
     trained = config.num_hidden_layers - frozen
     return frozen * frozen_layer + trained * trained_layer + 3 * head

@@ -138,9 +138,10 @@ def drop(x, rate: float, site: int, stream: DropoutStream):
     if batch is None:
         batch = tf.shape(x)[0]
     keys = _example_keys(batch, site, stream)
-    masked = _masked
     if stream.is_compiled and not is_jit_compiled():
         masked = _compiled_masked
+    else:
+        masked = _masked
 
     # XLA would merge both draws, and keep the mask of every layer from the start of the step. The
     # masks of attention probabilities stay so: XLA does not fuse the hash with a softmax, and

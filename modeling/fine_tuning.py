@@ -121,9 +121,10 @@ class MultiLabelLoss(HeadLoss):
 
     def measure(self, logits, labels) -> tuple:
         labels = ops.cast(labels, "float32")
-        positive_weights = 1.0
         if self.positive_weights is not None:
             positive_weights = ops.convert_to_tensor(self.positive_weights, "float32")
+        else:
+            positive_weights = 1.0
         # A logit of 0 is a probability of one half.
         predicted = ops.cast(logits >= 0, "float32")
         # Sums of these counts over any batches give micro F1 exactly; a mean of F1 would not.
@@ -415,9 +416,10 @@ class BertForMultipleChoice(BertWithHead):
           float32 logits [B, K]; `MISSING` for missing choices.
         """
         inputs = encoder_inputs(features)
-        num_choices = None
         if isinstance(features, Mapping):
             num_choices = features.get("num_choices")
+        else:
+            num_choices = None
         if num_choices is None:
             return self._all_logits(inputs, dropout, training)
         if skip_missing and keras.backend.backend() == "tensorflow":

@@ -205,9 +205,10 @@ class HeadLoss:
         Returns:
           float32 scalars "<name>_loss_sum", "<name>_count", and the sums that metrics need.
         """
-        loss_weights = None
         if self.loss_weights is not None:
             loss_weights = self.loss_weights(features)
+        else:
+            loss_weights = None
         return self.sums_of_rows(
             logits,
             self.labels(features),
@@ -223,7 +224,7 @@ class HeadLoss:
         losses, measured = self.measure(logits, labels)
         weights = ops.reshape(weights, (-1,))
         sums: dict = {}
-        for part, part_weights in (parts or {}).items():
+        for part, part_weights in ({} if parts is None else parts).items():
             part_weights = ops.reshape(part_weights, (-1,))
             sums[f"{part}_count"] = ops.sum(part_weights)
             for name, values in measured.items():

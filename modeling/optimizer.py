@@ -248,9 +248,10 @@ class BertLamb(AppliedRule, keras.optimizers.Lamb):
         self.not_decayed = tuple(exclude_from_weight_decay)
 
     def update_step(self, gradient, variable, learning_rate):
-        decay_rate = self.decay_rate
         if any(re.search(pattern, variable.name) for pattern in self.not_decayed):
             decay_rate = None
+        else:
+            decay_rate = self.decay_rate
         rate = ops.cast(learning_rate, variable.dtype)
         factors = UpdateFactors(rate, *self._bias_corrections(variable.dtype))
         self._apply_rule(lamb_update, gradient, variable, factors, decay_rate)

@@ -168,9 +168,10 @@ class BertTaskModel(Checkpointed, keras.Model):
         """
         if optimizer == "auto":
             optimizer = BertAdamW()
-        defaults = {"loss": loss}
         if loss == "auto":
             defaults = self.compile_defaults()
+        else:
+            defaults = {"loss": loss}
         default_metrics = defaults.pop("weighted_metrics", None)
         if weighted_metrics == "auto":
             weighted_metrics = default_metrics if metrics is None else None

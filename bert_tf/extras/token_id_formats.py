@@ -179,7 +179,11 @@ def _reading_flags(
     values = {}
     for declared in declared_options(options_class):
         value = flags.get(declared.name)
-        default = list(declared.default or ()) if declared.is_list else declared.default
+        default = (
+            list(() if declared.default is None else declared.default)
+            if declared.is_list
+            else declared.default
+        )
         if declared.name not in unread and value not in (None, "", [], default):
             values[declared.name] = value
     return values

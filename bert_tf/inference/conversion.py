@@ -2,8 +2,7 @@
 Hugging Face's format.
 
 Input: a checkpoint; of a run directory also its flags and scores. Output: the files of `convert`,
-  with a
-`README.md` whose front matter the hub reads: library, task and base model.
+with a `README.md` whose front matter the hub reads: library, task and base model.
 """
 
 import dataclasses
@@ -104,12 +103,13 @@ def card(
       name: name of the model.
       output_format: "huggingface" or "sentence_transformers".
     """
-    directory = source.directory or ""
+    directory = "" if source.directory is None else source.directory
     recorded = json_files.read_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None})
     flags = dict(recorded.get("flags") or {})
-    run_directory = directory
     if os.path.basename(directory) == BEST_DIRECTORY:
         run_directory = os.path.dirname(directory)
+    else:
+        run_directory = directory
     library = _LIBRARIES[output_format]
     hub_task = _SENTENCES_TASK
     if library == "transformers":

@@ -204,9 +204,10 @@ def run(options: PredictOptions) -> None:
     log = functools.partial(say, file=sys.stderr)
     facts = InputFacts.of(options)
     # A wrong name of a column is found before the model is loaded.
-    table = None
     if options.reads_table:
         table = open_table(options, log)
+    else:
+        table = None
     # Messages go to standard error: standard output has the answers.
     loaded = open_checkpoint(options.init_checkpoint, **options.companions())
     predictor = Predictor(loaded, options.task, options)

@@ -50,9 +50,10 @@ def share(name: str, num_right: int, num_examples: int, baseline: float | None =
 def mean(name: str, values: Sequence[float], baseline: float | None = None) -> Score:
     """Returns the mean of the examples' scores with the normal interval."""
     value = float(np.mean(values))
-    half = 0.0
     if len(values) > 1:
         half = _WIDTH * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    else:
+        half = 0.0
     return Score(name, value, value - half, value + half, baseline, len(values))
 
 
@@ -95,9 +96,10 @@ def f1_of_counts(correct: np.ndarray, guessed: np.ndarray, gold: np.ndarray) -> 
 
 def correlation(name: str, values: np.ndarray, true_values: np.ndarray) -> Score:
     """Returns Pearson's correlation with Fisher's interval; a constant answer has 0."""
-    value = 0.0
     if np.ptp(values) and np.ptp(true_values):
         value = float(np.corrcoef(values, true_values)[0, 1])
+    else:
+        value = 0.0
     low, high = value, value
     if len(values) > 3 and abs(value) < 1:
         half = _WIDTH / math.sqrt(len(values) - 3)

@@ -64,9 +64,10 @@ def _scores(numbers: Numbers) -> str:
     rows = []
     for score in numbers.scores:
         interval = f"{score.low:.4f} to {score.high:.4f}"
-        baseline = ""
         if score.baseline is not None:
             baseline = f"{score.baseline:.4f}"
+        else:
+            baseline = ""
         count = f"{score.num_examples:,}"
         rows.append((score.name, f"{score.value:.4f}", interval, baseline, count))
     header = ("score", "value", "95 % interval", "always the same answer", "examples")

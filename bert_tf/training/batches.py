@@ -60,9 +60,10 @@ class BatchSizes:
         # Each group of files fills its own share of the batch.
         if groups > 1:
             multiple = math.lcm(multiple or 1, groups)
-        padded = None
         if multiple is not None:
             padded = -(-max(sizes) // multiple) * multiple
+        else:
+            padded = None
         return cls(sizes, padded, first)
 
     @property

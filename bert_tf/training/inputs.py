@@ -202,9 +202,10 @@ def _batches_of_groups(
     ]
 
     def concatenate(*batches: RecordBatch) -> RecordBatch:
-        is_real = None
         if not batch_sizes.is_constant:
             is_real = tf.concat([batch.is_real for batch in batches], axis=0)
+        else:
+            is_real = None
         return RecordBatch(
             records=tf.concat([batch.records for batch in batches], axis=0),
             passes=tf.concat([batch.passes for batch in batches], axis=0),
@@ -307,9 +308,10 @@ def _for_replicas(
         return tf.reshape(values[first : first + replicas * size], [replicas, size])
 
     def cut_batch(batch: RecordBatch) -> RecordBatch:
-        is_real = None
         if batch.is_real is not None:
             is_real = cut(batch.is_real)
+        else:
+            is_real = None
         return RecordBatch(cut(batch.records), cut(batch.passes), is_real)
 
     def parse_batch(batch: RecordBatch) -> dict[str, tf.Tensor]:

@@ -108,9 +108,10 @@ class Prediction:
         self._strategy = strategy
         self._check_stop = check_stop
         self._next_outputs = tf.function(self._compute_next, autograph=False)
-        self._max_tokens = None
         if not jit_compile and strategy.num_replicas_in_sync == 1:
             self._max_tokens = _max_tokens()
+        else:
+            self._max_tokens = None
 
     def __call__(
         self, examples: Examples, advance: Callable[[int], None] = lambda count: None

@@ -178,7 +178,7 @@ def check_same_model(directory: str, config: BertConfig, task: Mapping[str, obje
     existing_task = companion_files.read_task_file(os.path.join(directory, TASK_FILE))
     for name, default in (("kind", "pre-training"), ("pooling", "none")):
         before = existing_task.get(name, default)
-        after = (task or {}).get(name, default)
+        after = ({} if task is None else task).get(name, default)
         if before != after:
             raise UserError(
                 f"--output_dir={directory} holds a run of another task ({name} is {before} there "

@@ -128,7 +128,7 @@ def write_session(
     messages = [hp.hparams_pb(row, trial_id=name, start_time_secs=begun)]
     if ended is not None:
         messages.append(summary.session_end_pb(api_pb2.STATUS_SUCCESS, end_time_secs=ended))
-    for name, value in (metrics or {}).items():
+    for name, value in ({} if metrics is None else metrics).items():
         if charts.tag(name) is not None:
             description = "Of the weights that the run ends with."
             messages.append(summary_v2.scalar_pb(f"best/{name}", value, description))

@@ -62,7 +62,9 @@ class ArrowFile:
           names: of the columns to read; all by default.
         """
         with self._opened() as source:
-            missing = [name for name in names or () if name not in source.names]
+            missing = [
+                name for name in (() if names is None else names) if name not in source.names
+            ]
             if missing:
                 raise UserError(
                     f"{self.path}: no column {missing[0]!r}, only {', '.join(source.names)}: "
@@ -115,7 +117,7 @@ class _Source:
         self.names: list[str] = schema.names
         # `datasets` keeps a description beside the schema: name → description of a column.
         try:
-            info = json.loads((schema.metadata or {})[b"huggingface"])
+            info = json.loads(({} if schema.metadata is None else schema.metadata)[b"huggingface"])
             self._features = dict(info["info"]["features"])
         except (KeyError, TypeError, ValueError, RecursionError):
             self._features = {}

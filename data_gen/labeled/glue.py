@@ -304,9 +304,10 @@ def read_split(
     for name in _ID_COLUMNS:
         if name in columns:
             ids = list(map(str, columns[name]))
-    labels = None
     if is_labeled:
         labels = _read_labels(table, columns[task.columns.label], task)
+    else:
+        labels = None
     return table.resolve(
         LabeledTexts(
             path=path,

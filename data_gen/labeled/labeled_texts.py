@@ -175,7 +175,7 @@ def read_labeled_file(
         text_a=text_a,
         text_b=text_b,
         labels=numbers,
-        label_names=tuple(labels or ()),
+        label_names=tuple(() if labels is None else labels),
     )
     if keep_unusable and table.bad.faults:
         return _with_unusable_rows(texts, table)
@@ -266,9 +266,10 @@ def _find_classes(
     # Scores in quotation marks would make a class of every number.
     if kind_of(counts) == SCORES:
         example = next(name for name in reversed(classes) if kind_of([name]) == SCORES)
-        hint = ""
         if "," in example:
             hint = " (also with decimal commas), --multi_label for several labels of an example"
+        else:
+            hint = ""
         raise UserError(
             f"{path}: the labels are numbers such as {example} {column}: give --regression for "
             f"scores{hint}; classes need names that are no decimal numbers"

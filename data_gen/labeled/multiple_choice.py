@@ -406,7 +406,7 @@ def _questions(
     )
     # The questions are checked before the labels, whose kind must follow from good rows alone.
     _check_questions(table, result)
-    label_texts = [str(label).strip() for label in labels or ()]
+    label_texts = [str(label).strip() for label in (() if labels is None else labels)]
     # Copies of test sets may have a column of labels without values.
     if set(label_texts) <= _NO_LABEL:
         if needs_labels:
@@ -447,9 +447,10 @@ def _questions(
                 f"the label {quoted(label_texts[row])} is none of the {len(texts)} choices: "
                 f"{expected} is expected",
             )
-    notes: tuple[str, ...] = ()
     if label_kind == _FROM_1:
-        notes = (f"{table.bad.path}: the right choices are counted from 1",)
+        notes: tuple[str, ...] = (f"{table.bad.path}: the right choices are counted from 1",)
+    else:
+        notes = ()
     result = dataclasses.replace(result, labels=numbers, label_kind=label_kind, notes=notes)
     return table.resolve(result)
 

@@ -116,7 +116,9 @@ def read_delimited(
             parse: Callable[..., Iterator[tuple[int, list[str]]]] = _split_rows
         else:
             kept = bad if keeps_bad_rows else None
-            parse = functools.partial(_csv_rows, quoting=quoting or {}, bad=kept)
+            parse = functools.partial(
+                _csv_rows, quoting=({} if quoting is None else quoting), bad=kept
+            )
         first_rows = parse(iter(sample), bad.path, candidate)
         first = next(first_rows, None)
         if first is None:
@@ -171,9 +173,10 @@ def _describe_layout(
 ) -> str:
     """Returns what was understood of a file: its columns, their separator, and the first row."""
     numbers = ", ".join(map(str, layout.numbers))
-    header = f"no header, columns {numbers} (from 0)"
     if layout.has_header:
         header = f"a header, columns {listed([first_row[number] for number in layout.numbers])}"
+    else:
+        header = f"no header, columns {numbers} (from 0)"
     quotes = ", fields in quotation marks" if is_quoted else ""
     return f"{len(first_row)} columns separated by {delimiter!r}{quotes}; {header} are read"
 

@@ -144,7 +144,7 @@ def read_sts_b(
     labels = texts.labels
     if labels is not None:
         labels = labels / np.float32(_HIGHEST_STS_SCORE)
-    columns = [texts.text_a, texts.text_b or []]
+    columns = [texts.text_a, ([] if texts.text_b is None else texts.text_b)]
     return SentencePairs(texts.path, columns, labels, notes=texts.notes)
 
 

@@ -330,9 +330,10 @@ def _unusable(data: SquadData, faults: dict[str, str], limit: int, skip: Skip) -
     """Returns the error for questions without a usable answer, by the faults of their ids."""
     ids = [f"{id} ({fault})" for id, fault in faults.items()]
     # Many questions have one cause, and leaving them out would spoil the training.
-    remedy = "fix them"
     if set(faults.values()) == {_NO_ANSWER} and len(faults) < len(data.questions):
         remedy = "for SQuAD 2.0 give --version_2_with_negative"
+    else:
+        remedy = "fix them"
     if skip:
         remedy += f", or give their number, --skip_bad_answers={len(faults)}"
     elif len(faults) <= limit:

@@ -245,9 +245,10 @@ def make_windows(
     context_lengths = contexts.row_starts[context + 1] - context_starts
     room = max_seq_length - query_lengths - 3
     needed = _count_windows(context_lengths, room, doc_stride)
-    counts = needed
     if max_windows:
         counts = np.minimum(needed, max_windows)
+    else:
+        counts = needed
 
     # From here on there is one item per window; `owner` is its question.
     owner = np.repeat(np.arange(len(counts)), counts)

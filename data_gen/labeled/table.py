@@ -177,9 +177,10 @@ class Table:
         """
         # A dictionary, as some tasks have thousands of classes.
         number_of_label = {label: number for number, label in enumerate(labels)}
-        folded = {}
         if ignore_case:
             folded = {label.casefold(): number for number, label in enumerate(labels)}
+        else:
+            folded = {}
         numbers: np.ndarray
         if several:
             numbers = np.zeros((len(sets), len(labels)), np.uint8)

@@ -254,9 +254,10 @@ def interpret(
     prefixes = names.prefixes[tags]
     candidates: tuple[str, ...] = (scheme,)
     if scheme == "auto":
-        candidates = (IOB2, IOB1)
         if np.isin([_E, _S], prefixes).any():
             candidates = (IOBES,)
+        else:
+            candidates = (IOB2, IOB1)
     # A word is wrong if its prefix is not the one that the scheme has there.
     expected = {candidate: _prefixes(chunks, candidate) for candidate in candidates}
     # min() takes the first of equal counts, which is IOB2.
@@ -266,9 +267,10 @@ def interpret(
         state += ", which the file follows best"
     faults = {}
     for word in np.flatnonzero(prefixes != expected[best]).tolist():
-        before = "the start of the sentence"
         if not chunks.first_words[word]:
             before = f"the tag {tag_names[tags[word - 1]]}"
+        else:
+            before = "the start of the sentence"
         prefix = _PREFIXES[expected[best][word]]
         faults[word] = (
             f"{tag_names[tags[word]]} after {before} is {state}: "

@@ -201,7 +201,7 @@ def _concatenate(
     for sentence in sentences:
         words += sentence.words
         lines.extend(sentence.lines)
-        texts.append(sentence.text or "")
+        texts.append("" if sentence.text is None else sentence.text)
         offsets += sentence.offsets
         misfits += sentence.misfits
         # A bad row has no tags; O keeps the arrays aligned until it is refused or left out.
@@ -223,9 +223,10 @@ def _concatenate(
                 notes = (*notes, f"{path}: {note}")
         tag_scheme, _ = interpret(tags, tag_names, row_lengths, tag_scheme)
     if misfits:
-        others = ""
         if len(misfits) > 1:
             others = f" and {len(misfits) - 1:,} more"
+        else:
+            others = ""
         note = (
             f"{misfits[0]}{others}: entities that end inside of a word take the whole word, those "
             "without a word are left out"
@@ -261,7 +262,7 @@ def _name_tags(bad: BadRows, sentences: list[Sentence], label_names: Sequence[st
     """
     for position, sentence in enumerate(sentences):
         names = []
-        for tag in sentence.tags or ():
+        for tag in () if sentence.tags is None else sentence.tags:
             # Texts of digits count only with names, as they may be the tags themselves.
             is_number = type(tag) is int or (bool(label_names) and str(tag).isdecimal())
             if is_number and int(tag) < len(label_names):
@@ -421,9 +422,11 @@ def _parse_entities(
 
 def _parse_entity(entity: Any) -> tuple[int, int, str]:
     """Returns (start, end, label) of an entity, a list of these or an object with these keys."""
-    parts = entity
+    parts: Any
     if isinstance(entity, dict):
         parts = [entity.get("start"), entity.get("end"), entity.get("label")]
+    else:
+        parts = entity
     is_entity = isinstance(parts, list) and list(map(type, parts)) == [int, int, str]
     if not is_entity or not parts[2]:
         raise UserError(f"{quoted(parts)} is no entity: [start, end, label] is expected")

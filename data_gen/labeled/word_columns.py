@@ -352,9 +352,10 @@ def _sentences(
         document = rows.starts.get(start, document)
         if start == end:
             continue
-        tags = None
         if labels is not None:
             tags = labels[start:end]
+        else:
+            tags = None
         if tags is not None and is_bracketed:
             try:
                 tags = tags_of_brackets(tags)

@@ -347,9 +347,10 @@ def check_vocabulary(
             f"({short(fingerprint)} in its {TOKENIZER_CONFIG_FILE}): give the one that belongs to "
             "it"
         )
-    expected = vocabulary
     if not vocabulary.path or not files.same_file(vocabulary.path, checkpoint.vocab_file):
         expected = Vocabulary.from_file(checkpoint.vocab_file)
+    else:
+        expected = vocabulary
     check_fingerprint(expected, fingerprint)
     # The original recommends this way to add words of a domain.
     replaced = expected.replaced_unused(vocabulary)

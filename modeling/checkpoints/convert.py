@@ -262,9 +262,11 @@ def read_mean(paths: Sequence[str]) -> CheckpointReader:
 
 def _properties(checkpoint: CheckpointReader) -> dict[str, object]:
     """Returns the properties that checkpoints of one model have in common."""
-    vocabulary = checkpoint.vocab_sha256
+    vocabulary: str | None
     if checkpoint.vocab_file:
         vocabulary = Vocabulary.from_file(checkpoint.vocab_file).fingerprint
+    else:
+        vocabulary = checkpoint.vocab_sha256
     return {
         "configuration": checkpoint.config,
         "vocabulary": vocabulary,

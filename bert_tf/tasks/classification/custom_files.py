@@ -59,7 +59,7 @@ def read_custom(
             name = f"dev_{name}"
         named_paths[name] = (flag, path)
     texts = options.read_sets(named_paths, reader.read)
-    labels = list(reader.labels or ())
+    labels = list(() if reader.labels is None else reader.labels)
     task_files = TaskFiles(
         CUSTOM,
         options.text_b_column is not None,
@@ -132,13 +132,15 @@ class _CustomReader:
         if name == "test":
             label_column = None
             label_columns = ()
-        separator = None
         if self.kind == SEVERAL_CLASSES:
             separator = options.label_separator
+        else:
+            separator = None
         # Files that are only trained on need no ids.
-        id_column = None
         if name != "train" or options.dev_fraction:
             id_column = options.id_column
+        else:
+            id_column = None
         texts = read_labeled_file(
             path,
             flag,

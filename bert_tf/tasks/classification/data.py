@@ -200,9 +200,10 @@ def read_data(
     # development set selects the best weights.
     train = splits.pop("train", None)
     transfer = splits.pop("transfer", None)
-    positive_weights = None
     if train is not None:
         positive_weights = _weight_examples(train, task_files, options)
+    else:
+        positive_weights = None
     # Predictions read these keys from `task.json`. The default rule for long texts is not written,
     # as `LongTexts.choose` takes it anyway.
     description = {
@@ -378,7 +379,7 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
         return f"that of the checkpoint has {head_classes} classes, this task has {classes}"
     expected = data.description
     # Keys that `task.json` lacks can't be compared: they count as equal.
-    trained = {**expected, **(checkpoint.task or {})}
+    trained = {**expected, **({} if checkpoint.task is None else checkpoint.task)}
     if checkpoint.task is None and not data.regression:
         trained |= _described_head(checkpoint)
     if trained["kind"] not in (CLASSES, SCORES, SEVERAL_CLASSES):
@@ -389,9 +390,10 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
     )
     if labels != expected["labels"] or trained["kind"] != expected["kind"]:
         names = ", ".join(trained["labels"]) or "of a regression"
-        several = ""
         if trained["kind"] == SEVERAL_CLASSES:
             several = ", of which several may apply"
+        else:
+            several = ""
         return f"that of the checkpoint is for the labels {names}{several}"
     # MNLI's head may predict another set with the same labels, e.g. AX, but training another task
     # starts with a new one.

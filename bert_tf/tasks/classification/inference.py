@@ -42,7 +42,7 @@ class ClassificationInference(TaskInference):
 
     def __init__(self, loaded: Checkpoint, settings: Options):
         super().__init__(loaded, settings)
-        task = loaded.task or {}
+        task = {} if loaded.task is None else loaded.task
         self.labels = class_labels(loaded)
         self.multi_label = self.labels is not None and problem_kind(loaded) == SEVERAL_CLASSES
         # Truncation or windows are as in the training; only --max_seq_length may change.
@@ -64,9 +64,10 @@ class ClassificationInference(TaskInference):
             self.notes.append(
                 "whether the model is for pairs is unknown: give an empty text_b for single texts"
             )
-        self.text_inputs = ("text_a", "text_b")
         if self._takes_pair is False:
             self.text_inputs = ("text_a",)
+        else:
+            self.text_inputs = ("text_a", "text_b")
         self.has_sigmoid = has_sigmoid(loaded)
         # The result's main value comes first: it is the one that an unusable row lacks.
         self.table_columns = ("label", "probability")
@@ -74,9 +75,10 @@ class ClassificationInference(TaskInference):
             self.table_columns = ("score",)
         elif self.multi_label:
             self.table_columns = ("labels", "probability")
-        num_outputs = 1
         if self.labels is not None:
             num_outputs = len(self.labels)
+        else:
+            num_outputs = 1
         self.load(loaded, BertForClassification(loaded.config, num_outputs))
 
     def check(self, value: object) -> tuple[str, ...]:
@@ -254,7 +256,7 @@ def class_labels(loaded: Checkpoint) -> list[str] | None:
         several outputs.
     """
     source = loaded.source
-    task = loaded.task or {}
+    task = {} if loaded.task is None else loaded.task
     classes = source.classes("classification")
     kind = problem_kind(loaded)
     # A foreign head with one output is taken for a regression.

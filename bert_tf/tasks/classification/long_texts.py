@@ -56,7 +56,7 @@ class LongTexts:
 
         Windows overlap by half by default.
         """
-        task = task or {}
+        task = {} if task is None else task
         # Training gets options, predictions get `task.json`: both must cut texts in the same way.
         how = how or task.get("long_texts", TRUNCATE)
         if how != WINDOWS:

@@ -55,9 +55,10 @@ def read_glue(options: ClassificationOptions, checkpoint: Checkpoint) -> TaskFil
     # A checkpoint of others may have the classes in another order: follow it, so that its head can
     # be used.
     labels = order_of_checkpoint(task.labels, checkpoint, meanings_of(task))
-    kind = CLASSES
     if task.regression:
         kind = SCORES
+    else:
+        kind = CLASSES
     task_files = TaskFiles(
         task.name,
         task.columns.text_b is not None,

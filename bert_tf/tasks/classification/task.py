@@ -67,16 +67,18 @@ class ClassificationTask(FineTuningTask):
         if self.data.transfer is not None:
             self.train_examples = self._without_labels()
         # Other libraries read the kind of labels from the configuration; classes are their default.
-        problem_type = None
         if self.data.kind != CLASSES:
             problem_type = self.data.kind
+        else:
+            problem_type = None
         self.config = with_label_names(self.config, self.data.labels or ("LABEL_0",), problem_type)
         self.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
 
     def _read(self, options: ClassificationOptions, checkpoint: Checkpoint) -> ClassificationData:
-        labels: list[str] = []
         if self.teachers:
-            labels = self.teachers.labels
+            labels: list[str] = self.teachers.labels
+        else:
+            labels = []
         return read_data(options, checkpoint, labels)
 
     def _without_labels(self) -> Examples:
@@ -163,9 +165,10 @@ class ClassificationTask(FineTuningTask):
         trainer.log(write_eval_results(directory, evaluation, count, "eval_", extra))
         for number, (name, split) in enumerate(data.dev.items()):
             # MNLI's second set goes to `eval_predictions_mismatched.jsonl`.
-            suffix = ""
             if number:
                 suffix = f"_{name.removeprefix('dev').removeprefix('_')}"
+            else:
+                suffix = ""
             write_predictions(
                 os.path.join(directory, f"eval_predictions{suffix}.jsonl"),
                 data,
@@ -189,9 +192,10 @@ class ClassificationTask(FineTuningTask):
         values = LazyValues(data, answers)
         set_name = name.removeprefix("test").removeprefix("_")
         # The usual test set has the file names of the original.
-        suffix = ""
         if set_name:
             suffix = f"_{set_name}"
+        else:
+            suffix = ""
         results_path = os.path.join(directory, f"test_results{suffix}.tsv")
         predictions_path = os.path.join(directory, f"predictions{suffix}.jsonl")
         write_test_results(results_path, _with_gaps(values, split.source))

@@ -256,9 +256,10 @@ def masker(
         # A sequence is the same example at any position in the files: derive its key from it.
         keys = tf.strings.to_hash_bucket_fast(serialized, 1 << 62)
         if in_graph:
-            prob = masking.masked_lm_prob
             if probs is not None:
                 prob = probs(tf.bitwise.right_shift(uses, STEP_SHIFT), tf)
+            else:
+                prob = masking.masked_lm_prob
             return {**features, **mask_in_graph(features, masking, prob, seed, uses, keys)}
         inputs = [keys, uses]
         for name in names:

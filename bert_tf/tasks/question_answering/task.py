@@ -314,9 +314,10 @@ class SquadTask(InMemoryTask):
         self._keep_threshold(trainer, settings)
         directory = options.output_dir
         split = predictions.split
-        judgements: Mapping[str, dict] = {}
         if split.is_labeled:
-            judgements = _judge(predictions)
+            judgements: Mapping[str, dict] = _judge(predictions)
+        else:
+            judgements = {}
         threshold = settings.null_score_diff_threshold
         write_predictions(directory, predictions.results, threshold, judgements)
         trainer.log(

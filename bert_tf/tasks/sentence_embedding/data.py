@@ -211,7 +211,10 @@ def _read_pairs(
         if flag == "eval_files":
             split = "dev"
         return sentence_pairs.read_sts_b(
-            options.data_dir or "", split, path or None, options.skip_bad_rows
+            ("" if options.data_dir is None else options.data_dir),
+            split,
+            path or None,
+            options.skip_bad_rows,
         )
     # SQuAD files have no columns.
     if task == SQUAD:
