@@ -55,12 +55,16 @@ class Group:
         variables = (
             self._held.enter_context(cluster_variables(job.workers)) if job.workers > 1 else [{}]
         )
-        with open(self._log, "ab") as log:
+        # Nobody reads what runs print: they must go on without. Errors go to the log.
+        reader, unread = os.pipe()
+        os.close(reader)
+        is_run = job.command[0].startswith("run_")
+        with open(self._log, "ab") as log, open(unread, "wb") as pipe:
             self._processes = [
                 subprocess.Popen(
                     [sys.executable, str(PROJECT / job.command[0]), *job.command[1:]],
                     cwd=directory,
-                    stdout=log,
+                    stdout=pipe if is_run else log,
                     stderr=log,
                     stdin=subprocess.DEVNULL,
                     env={**os.environ, **job.environment, **one},
@@ -95,12 +99,12 @@ class Group:
         which the rest is killed.
 
         Raises:
-          Failure: one that was asked to end (SIGTERM) has a traceback.
+          Failure: one that was asked to end (SIGTERM, SIGHUP) has a traceback.
         """
         chosen = [rng.choice(self._processes)] if rng.random() < 0.5 else self._processes
         for process in chosen:
             process.send_signal(number)
-        if number == signal.SIGTERM:
+        if number != signal.SIGKILL:
             # A worker that was not asked may wait for the other one to be started again.
             self._end(chosen)
         # What a scheduler does with the rest, sooner or later.
@@ -162,7 +166,7 @@ def run_round(
         # Imports take most of a tiny run: the second half of it is where files are written.
         moment, number = (
             seconds * rng.triangular(0.05, 1.1, 0.8),
-            rng.choice((signal.SIGKILL, signal.SIGTERM)),
+            rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)),
         )
         if group.ends_within(moment):
             group.finish()
