@@ -108,7 +108,7 @@ HEADS: dict[str, Callable[[], tuple]] = {
     ),
 }
 OPTIMIZERS: dict[str, Callable] = {
-    "SGD": lambda: keras.optimizers.SGD(0.02),
+    "SGD": lambda: keras.optimizers.SGD(0.05),
     "BertAdamW": lambda: BertAdamW(2e-3, global_clipnorm=0.5),
     "BertLamb": lambda: BertLamb(1e-2, global_clipnorm=0.5),
     "AdamW": lambda: keras.optimizers.AdamW(2e-3),

@@ -47,7 +47,9 @@ def test_several_devices_give_the_results_of_one(devices, of_one_device, tmp_pat
         for kind in ("evaluate 27", "evaluate 7", "fit", "after", "predict"):
             for name, expected in parts(of_one_device, case, kind).items():
                 value = found[f"{case}|{kind}|{name}"]
-                np.testing.assert_allclose(value, expected, rtol=1e-6, atol=1e-6, err_msg=name)
+                # Predictions have the differences of all weights.
+                limit = 1e-5 if kind == "predict" else 1e-6
+                np.testing.assert_allclose(value, expected, rtol=limit, atol=limit, err_msg=name)
         start = parts(of_one_device, case, "start")
         for name, expected in parts(of_one_device, case, "end").items():
             # The gradient of a key's bias is rounding: a softmax does not see it.
