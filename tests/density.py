@@ -56,6 +56,7 @@ _RIDDLE = re.compile(
 _DOCSTRING_RIDDLE = re.compile(r"^(What|How|Where|Of|Those|As|That|Beside)\b")
 
 _THAT_OF = re.compile(r"\b(?:that|those) of\b")
+_BOOLEAN_NAME = re.compile(r"(?:^|\.)_?(?:is|has|can|do)_\w+$")
 _BOOLEAN_FUNCTIONS = ("isinstance", "bool", "any", "all", "callable", "hasattr")
 
 
@@ -264,6 +265,8 @@ def _is_boolean(node: ast.expr) -> bool:
         return isinstance(node.op, ast.Not)
     if isinstance(node, ast.Call):
         return ast.unparse(node.func) in _BOOLEAN_FUNCTIONS
+    if isinstance(node, ast.Name | ast.Attribute):
+        return _BOOLEAN_NAME.search(ast.unparse(node)) is not None
     return isinstance(node, ast.Compare)
 
 

@@ -15,32 +15,34 @@ from tests import density
 
 # Code tokens of the whole project: of what docs/promises.md lists and nothing else. The number rises
 # in the commit that adds a row there.
-TOTAL = 299_340
+TOTAL = 322_800
 # Code tokens by package. Within the total a package may have 3 % or 500 tokens more than this.
 TOKENS = {
-    "bert_common": 15_400,
-    "modeling": 54_100,
-    "data_gen": 66_300,
+    "benchmarks": 15_700,
+    "bert_common": 17_600,
     "bert_tf": 4_900,
-    "bert_tf/runs": 20_600,
-    "bert_tf/training": 20_700,
     "bert_tf/evaluation": 9_300,
-    "bert_tf/tasks": 47_000,
-    "bert_tf/inference": 12_100,
+    "bert_tf/extras": 18_100,
+    "bert_tf/inference": 12_500,
+    "bert_tf/report": 6_200,
+    "bert_tf/runs": 21_900,
+    "bert_tf/tasks": 51_200,
+    "bert_tf/training": 20_900,
     "bert_tf/vocabulary": 3_800,
-    "bert_tf/extras": 17_700,
+    "root": 1_500,
+    "data_gen": 71_400,
+    "docs": 720,
     "experiments": 8_900,
     # To be read beside the paper, whatever else the project holds.
-    "experiments/minibert.py": 2_300,
-    "benchmarks": 15_700,
-    "root": 1_500,
-    "docs": 800,
+    "experiments/minibert.py": 1_800,
+    "modeling": 58_900,
     "vocab": 60,
 }
 # Highest rate over all packages, per 10,000 tokens or in %; one package may have half as much more.
 RATES = {
     "conditional expressions": 14.0,
-    "comprehensions": 25.0,
+    # Many were calls of map.
+    "comprehensions": 28.0,
     "nested comprehensions": 0.8,
     "tuple assignments": 4.0,
     "unpacked comprehensions": 0.0,
@@ -59,7 +61,7 @@ RATES = {
 _SMALL_PACKAGE = 4_000
 _LONGEST_FUNCTION = 100
 # File → the number of files that are imported, directly or not and outside functions, with it.
-ROADS = {"modeling/encoder.py": 12, "bert_tf/tasks/question_answering/task.py": 84}
+ROADS = {"modeling/encoder.py": 13, "bert_tf/tasks/question_answering/task.py": 87}
 # Package → packages that it may not import, not even inside functions.
 UPWARD = {
     "bert_common": ("data_gen", "modeling", "bert_tf"),

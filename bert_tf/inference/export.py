@@ -8,7 +8,6 @@ which appears once it has been loaded back and its outputs equal the model's.
 import abc
 import dataclasses
 import glob
-import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -212,7 +211,7 @@ def export(options: ExportOptions) -> Export:
     files.refuse_existing(options.export_dir, "export_dir")
     export_format = FORMATS.load(options.format_name)(options)
     with open(SAMPLE_FILE, encoding="utf-8") as file:
-        texts = list(map(json_files.parse, file))
+        texts = [json_files.parse(value) for value in file]
     checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
     # TF-Hub's interface is made for an encoder, whatever heads the checkpoint has.
     task_name = options.task
@@ -229,7 +228,7 @@ def export(options: ExportOptions) -> Export:
             "built-in sample", texts, task.tokenizer, task.graph_tokenizer, task.special_tokens
         )
         # Outputs can be compared only for texts with the same tokens.
-        differing = set(map(operator.itemgetter("text"), agreement.differences))
+        differing = set(difference["text"] for difference in agreement.differences)
         texts = [text for text in texts if text not in differing]
     requests = export_format.requests(task, texts)
     # A directory that fails any check below never appears under its name.
@@ -242,7 +241,7 @@ def export(options: ExportOptions) -> Export:
         max_difference, cosines = compare(served, requests, is_exact)
         score_loss = export_format.measure(served)
         paths = filter(os.path.isfile, glob.iglob(f"{glob.escape(directory)}/**", recursive=True))
-        size = sum(map(os.path.getsize, paths))
+        size = sum(os.path.getsize(value) for value in paths)
     return Export(
         directory=options.export_dir,
         task=task_name,
@@ -288,15 +287,15 @@ def compare_tokenizers(
         # The reference is the tokenizer that training and predictions use.
         exact = tokenizer.encode_batch(chunk, special_tokens)
         exact_rows = np.split(exact.ids, np.cumsum(exact.row_lengths)[:-1])
-        graph_rows = graph(tf.constant(list(map(str.encode, chunk)))).ids.to_list()
+        graph_rows = graph(tf.constant([value.encode() for value in chunk])).ids.to_list()
         for row, text in enumerate(chunk):
             exact_ids = exact_rows[row].tolist()
             if exact_ids != graph_rows[row]:
                 difference = {
                     "line": start + row + 1,
                     "text": text,
-                    "exact": list(map(token_of, exact_ids)),
-                    "graph": list(map(token_of, graph_rows[row])),
+                    "exact": [token_of(value) for value in exact_ids],
+                    "graph": [token_of(value) for value in graph_rows[row]],
                 }
                 differences.append(difference)
     return Agreement(name, len(texts), differences)

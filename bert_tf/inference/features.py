@@ -97,7 +97,7 @@ class FeatureInference(TaskInference):
 
     def predict(self, inputs: list[tuple[str, ...]]) -> list[dict]:
         (vectors,) = self.run(self.examples(inputs)).values()
-        return [{"vector": list(map(to_json, vector))} for vector in vectors]
+        return [{"vector": [to_json(value) for value in vector]} for vector in vectors]
 
     def serve_texts(self, *texts) -> dict:
         """Returns the outputs of `serve_token_ids`, "input_ids" and "input_mask", int32 [B, S]."""
@@ -258,8 +258,8 @@ def _open_lines(stack: contextlib.ExitStack, path: str) -> tuple[int | None, Ite
     else:
         # A pipe has no size, and the size of a gzipped file says little about its lines.
         stored, file = stack.enter_context(files.open_unzipped(path))
-        size = files.file_size(path) or None
-        if file is not stored:
+        size = files.file_size(path) if file is stored else 0
+        if size == 0:
             size = None
         name = path
     return size, (line.rstrip("\r\n") for _, line in decoded_lines(file, name))
@@ -375,9 +375,10 @@ def npz_writer(
     with files.atomic_write(path, "wb") as file, contextlib.ExitStack() as stack:
         # Temporary files are beside the output, where there is space for it; those for an output
         # on a network are on this machine.
-        directory = os.path.dirname(os.path.abspath(path))
         if files.is_remote(path) or files.is_special(path):
             directory = None
+        else:
+            directory = os.path.dirname(os.path.abspath(path))
         contents = {}
         for name in empty:
             contents[name] = stack.enter_context(tempfile.TemporaryFile(dir=directory))

@@ -67,7 +67,7 @@ class MaskInference(TaskInference):
         ids = np.concatenate(rows)
         # A text is a single segment.
         tokens = {"input_ids": ids, "segment_ids": np.zeros_like(ids)}
-        return Examples(tokens, np.array(list(map(len, rows))))
+        return Examples(tokens, np.array([len(value) for value in rows]))
 
     def model_outputs(self, features: dict) -> dict:
         """Returns float32 "sequence_output" [B, S, H]."""
@@ -144,8 +144,10 @@ class MaskInference(TaskInference):
                 strict=True,
             )
             for token_ids, row in rows:
-                tokens = map(self.vocabulary.token_of, token_ids.tolist())
-                candidates.append(list(map(Candidate, tokens, row.tolist())))
+                candidates.append([])
+                for token_id, probability in zip(token_ids.tolist(), row.tolist(), strict=True):
+                    token = self.vocabulary.token_of(token_id)
+                    candidates[-1].append(Candidate(token, probability))
         # Candidates are of all examples: split them by the number of masks of each.
         remaining = iter(candidates)
         fillings = []

@@ -48,7 +48,8 @@ class SavedModelFormat(ExportFormat):
         features = task.reference_features(inputs)
         tensors = tf.nest.map_structure(tf.constant, features)
         from_ids = as_arrays(task.serve_token_ids(tensors))
-        from_strings = dict(as_arrays(task.serve_texts(*map(tf.constant, rows.values()))))
+        texts_in_graph = [tf.constant(values) for values in rows.values()]
+        from_strings = dict(as_arrays(task.serve_texts(*texts_in_graph)))
         # The exact tokenizer's outputs count, if both have them.
         for name in from_strings.keys() & from_ids.keys():
             from_strings[name] = from_ids[name]

@@ -185,7 +185,7 @@ class _CsvWriter:
             value = result.get(column, "")
             # Several labels share a cell, as in training files.
             if isinstance(value, list):
-                value = ",".join(map(str, value))
+                value = ",".join(str(item) for item in value)
             cells.append(value)
         self._csv.writerow([*cells, result.get(_REASON, "")])
 

@@ -170,14 +170,14 @@ def _add_selection(numbers: Numbers, selection: dict) -> None:
 
 def curves(reports: Iterable[Mapping]) -> dict[str, dict[str, list]]:
     """Returns metric → split → [(step, value)] of the metrics that have a chart."""
-    found: dict[str, dict[str, list]] = {}
+    by_metric: dict[str, dict[str, list]] = {}
     for report in reports:
         for metric, value in report.items():
             is_number = isinstance(value, int | float) and metric != "step"
             if is_number and charts.find(metric).group is not None:
-                points = found.setdefault(metric, {}).setdefault(report["split"], [])
+                points = by_metric.setdefault(metric, {}).setdefault(report["split"], [])
                 points.append((report["step"], float(value)))
-    return found
+    return by_metric
 
 
 def _add_classes(numbers: Numbers, rows: list[dict]) -> None:

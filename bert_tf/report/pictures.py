@@ -109,9 +109,9 @@ def matrix(title: str, names: Sequence[str], counts: np.ndarray) -> str:
     """Returns a confusion matrix int [C, C], with darker cells for larger shares of a row."""
     if len(names) > _MOST_CLASSES:
         frequent = np.argsort(-counts.sum(axis=1), kind="stable")[:_MOST_CLASSES]
-        kept = np.sort(frequent)
-        names = [names[index] for index in kept]
-        counts = counts[np.ix_(kept, kept)]
+        rows = np.sort(frequent)
+        names = [names[index] for index in rows]
+        counts = counts[np.ix_(rows, rows)]
         title += f", the {_MOST_CLASSES} most frequent classes"
     size = min(max(300 // len(names), 22), 60)
     left = 90

@@ -145,7 +145,7 @@ def is_sampled(statuses: Sequence[Sequence]) -> bool:
 def known_digest(statuses: Sequence[Sequence]) -> str:
     """Returns the digest of files as `statuses` describes them, if possible the one of
     `InputFacts`, which every start takes anew."""
-    key = tuple(map(tuple, statuses))
+    key = tuple(tuple(value) for value in statuses)
     return _known_digests.get(key) or fresh_digest(statuses)
 
 
@@ -164,7 +164,7 @@ def fresh_digest(statuses: Sequence[Sequence]) -> str:
 
     with concurrent.futures.ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
         content = digest(list(pool.map(size_and_digest, statuses)))
-    _known_digests[tuple(map(tuple, statuses))] = content
+    _known_digests[tuple(tuple(value) for value in statuses)] = content
     return content
 
 

@@ -87,7 +87,9 @@ def _suspicious_labels(classes: Mapping[str, int]) -> list[str]:
         by_letters["".join(label.split()).lower()].append(label)
     for labels in by_letters.values():
         if len(labels) > 1:
-            problems.append(f"{' and '.join(map(repr, labels))} differ in case or blanks only")
+            problems.append(
+                f"{' and '.join(repr(value) for value in labels)} differ in case or blanks only"
+            )
     rare = [repr(label) for label, count in classes.items() if count < _FEW_EXAMPLES]
     if rare:
         problems.append(
@@ -170,9 +172,10 @@ def _unknown_characters(source: object, tokenizer: Tokenizer) -> list[str]:
 def _describe_repetitions(sets: Mapping[str, Dataset], dev_names: Sequence[str]) -> list[str]:
     """Returns lines on examples that repeat others word for word, in one set or across sets."""
     lines = []
-    train = None
     if "train" in sets:
         train = _fingerprints(sets["train"].source)
+    else:
+        train = None
     if train is None:
         return lines
     # Two texts with the same hash count as a repetition; at 64 bits that practically never happens.
@@ -182,9 +185,10 @@ def _describe_repetitions(sets: Mapping[str, Dataset], dev_names: Sequence[str])
             f"train: {num_repeated:,} of {len(train):,} examples repeat another one word for word"
         )
     for name in dev_names:
-        dev = None
         if name in sets:
             dev = _fingerprints(sets[name].source)
+        else:
+            dev = None
         if dev is None:
             continue
         num_known = np.count_nonzero(np.isin(dev, train))

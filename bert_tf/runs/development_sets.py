@@ -78,7 +78,7 @@ class DevelopmentSetOptions(Options):
         for split, needed_flag in self._splits().items():
             flag = f"{split}_file"
             path = getattr(self, flag)
-            file_names = (names or {}).get(split, ())
+            file_names = ({} if names is None else names).get(split, ())
             is_needed = needed_flag is not None and split not in optional
             if path is None and self.data_dir:
                 path = _first_existing(self.data_dir, file_names)

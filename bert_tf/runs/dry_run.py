@@ -67,9 +67,10 @@ def _describe_checkpoints(task: Task, trainer: Run) -> str:
     trained = [variable for variable in variables if variable.trainable]
     # A checkpoint also holds Adam's two moments of each trained weight.
     size = costs.BYTES_PER_FLOAT * (count_parameters(variables) + 2 * count_parameters(trained))
-    number = "all"
     if options.keep_checkpoint_max:
         number = f"the last {options.keep_checkpoint_max}"
+    else:
+        number = "all"
     parts = [
         f"a checkpoint of about {costs.shown(size)} every {options.save_checkpoints_steps} steps "
         "and at the end",
@@ -81,7 +82,7 @@ def _describe_checkpoints(task: Task, trainer: Run) -> str:
 
 
 def _input_files(task: Task) -> Iterable[str]:
-    """Yields the paths that are read: those of options, then those of sets found by the task."""
+    """Yields the paths that are read: the paths of options, then of sets found by the task."""
     # A task may find files beside the ones that options name, such as the sets of a GLUE folder.
     paths = set()
     for name, path in task.options.path_options().items():
@@ -109,9 +110,10 @@ def describe_data(data: Datasets) -> list[tuple[str, str]]:
 def _describe_lengths(split: Dataset) -> str:
     lengths = split.examples.row_lengths
     low, median, high = np.quantile(lengths, (0.05, 0.5, 0.95), method="inverted_cdf")
-    truncated = "none is"
     if split.truncated:
         truncated = f"{split.truncated / len(lengths):.1%} are"
+    else:
+        truncated = "none is"
     # Quantiles show what a shorter --max_seq_length would cut.
     return (
         f"{len(split):,} examples in {len(lengths):,} sequences, 5 % of them have at most {low} "

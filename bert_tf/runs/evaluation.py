@@ -110,7 +110,7 @@ def write_eval_results(
             value = float(value)
         metrics[f"{prefix}{name}"] = value
     # Sorted by name, as the original sorts its keys.
-    results = {"global_step": evaluation.step, **metrics, **(others or {})}
+    results = {"global_step": evaluation.step, **metrics, **({} if others is None else others)}
     results = dict(sorted(results.items()))
     path = os.path.join(directory, "eval_results.txt")
     with files.atomic_write(path) as file:

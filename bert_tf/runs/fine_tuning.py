@@ -130,9 +130,10 @@ class InMemoryTask(Task):
 
     def _choose_metric(self) -> str | None:
         # The last weights are kept if there is no development set.
-        metrics: tuple[str, ...] = ()
         if self.data.dev:
-            metrics = self.data.metrics
+            metrics: tuple[str, ...] = self.data.metrics
+        else:
+            metrics = ()
         best_metric = self.options.best_metric
         if best_metric and best_metric not in metrics:
             raise UserError(
@@ -309,9 +310,10 @@ class FineTuningTask(InMemoryTask):
             answers[name] = self.answer(trainer, split)
             clauses.append(self.constant_predictions(name, split, answers[name]))
             # The first set's metrics choose the best weights; they have the plain names.
-            prefix = ""
             if index:
                 prefix = f"{name.removeprefix('dev_')}_"
+            else:
+                prefix = ""
             for metric, value in self.score(split, answers[name]).items():
                 metrics[f"{prefix}{metric}"] = value
         return Evaluation(

@@ -88,9 +88,10 @@ def write(directory: str, options: type[Options]) -> None:
     flags = record.get("flags") or {}
     task = json_files.read_object(os.path.join(source, TASK_FILE))
     config = BertConfig.from_file(os.path.join(source, CONFIG_FILE))
-    name = directory
     if not files.is_remote(directory):
         name = os.path.basename(os.path.abspath(directory))
+    else:
+        name = directory
     paragraphs = [f"# {markdown_text(name)}", summary(config, record.get("script"), flags, task)]
     scores = _scores(directory)
     if scores:
@@ -187,9 +188,10 @@ def summary(
     )
     if not flags and not task:
         return f"{sizes}."
-    training = "pre-trained"
     if task.get("kind"):
         training = f"trained for {str(task['kind']).replace('_', ' ')}"
+    else:
+        training = "pre-trained"
     labels = [code(label) for label in task.get("labels") or ()]
     if labels:
         examples = labels[:20]

@@ -347,7 +347,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
                 "steps: shorten one of them"
             )
         if len(self.optimizer_betas) != 2:
-            betas = ",".join(map(str, self.optimizer_betas))
+            betas = ",".join(str(value) for value in self.optimizer_betas)
             raise UserError(f"--optimizer_betas={betas}: two numbers are expected, e.g. 0.9,0.999")
         for name in TRACKERS:
             if name not in self.report_to:
@@ -357,7 +357,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
             if spec is None or spec.origin is None:
                 raise needs_package(f"--report_to={name}", name)
         if self.profile_steps is not None:
-            steps = ",".join(map(str, self.profile_steps))
+            steps = ",".join(str(value) for value in self.profile_steps)
             if len(self.profile_steps) != 2:
                 raise UserError(
                     f"--profile_steps={steps}: two steps are expected, e.g. --profile_steps=20,30"

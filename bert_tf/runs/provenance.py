@@ -131,9 +131,10 @@ def record_of_start(
     current = fingerprints(inputs, earlier)
     # The division of a training file belongs to its data: the parts of another split are other
     # data.
-    held_out = None
     if getattr(options, "dev_fraction", 0):
         held_out = [options.dev_fraction, options.split_seed]
+    else:
+        held_out = None
     for name in (TRAIN, DEV):
         if name in current:
             current[name]["held_out"] = held_out
@@ -282,9 +283,10 @@ def check_same(
             if not strict and before.get("held_out") != after.get("held_out"):
                 has_changed = True
             if has_changed:
-                location = after["files"][0][0]
                 if "given" in after:
                     location = after["given"][0]
+                else:
+                    location = after["files"][0][0]
                 changes.append(f"other {description} in {location}")
         elif before and (strict or name not in _MAY_BE_DROPPED):
             changes.append(f"{description} not given")

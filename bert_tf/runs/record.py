@@ -83,7 +83,7 @@ class RunRecord:
         if task.left_out:
             path = os.path.join(task.options.output_dir, LEFT_OUT_FILE)
             with files.atomic_write(path) as file:
-                file.writelines(map(json_files.line_of, task.left_out))
+                file.writelines(json_files.line_of(value) for value in task.left_out)
 
     def note_results(self, task: Task, kind: str, devices: Devices) -> None:
         """Notes the files that results are of, see `provenance.note_results`."""

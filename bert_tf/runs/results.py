@@ -76,7 +76,7 @@ def read_result(directory: str, details: Mapping[str, object] | None = None) -> 
             f"{path}: 'digest' is not that of 'sources', which were edited: restore the file, or "
             f"move {directory} away"
         )
-    json_files.check_object(content, {"details": details or {}}, path)
+    json_files.check_object(content, {"details": ({} if details is None else details)}, path)
     return Result(
         content["sources"],
         metrics=content.get("metrics") or {},

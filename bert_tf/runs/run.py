@@ -107,9 +107,10 @@ def start(
 def _members(task: Task, options: TrainingOptions, devices: Devices) -> list[Task]:
     """Returns the tasks of a sweep, or the only one, each checked against the devices."""
     # Every combination is checked before the first one trains, which may take hours.
-    tasks = [task]
     if options.sweep:
         tasks = [task.with_options(combination) for combination in options.combinations()]
+    else:
+        tasks = [task]
     for member in tasks:
         member.check_devices(devices)
     return tasks
@@ -262,10 +263,16 @@ def _start_of(trainer: Trainer) -> RunStart:
 
 
 def _end_of(trainer: Trainer, error: BaseException | None) -> RunEnd:
-    metrics: Mapping[str, float] = {}
     if trainer.evaluation is not None:
-        metrics = trainer.evaluation.metrics
-    return RunEnd(trainer.weights.step, metrics, trainer.test_metrics or {}, error)
+        metrics: Mapping[str, float] = trainer.evaluation.metrics
+    else:
+        metrics = {}
+    return RunEnd(
+        trainer.weights.step,
+        metrics,
+        ({} if trainer.test_metrics is None else trainer.test_metrics),
+        error,
+    )
 
 
 def _changed_flags(options: TrainingOptions, log: Log) -> list[str]:

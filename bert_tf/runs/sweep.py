@@ -201,7 +201,7 @@ def _finished_run(
             value = getattr(options, name)
             # JSON and the table have no tuples.
             if isinstance(value, tuple):
-                value = ",".join(map(str, value))
+                value = ",".join(str(item) for item in value)
             others[name] = value
     return {
         "directory": os.path.basename(options.output_dir),

@@ -186,7 +186,7 @@ class Task(abc.ABC):
         return None
 
     def with_options(self, options: TrainingOptions) -> Self:
-        """Returns the same data under other options; in a sweep, those of one combination."""
+        """Returns the same data under other options; in a sweep, under one combination."""
         other = copy.copy(self)
         # The data is shared: a sweep reads and tokenizes it once.
         other.options = options.limit_length(self.config)
@@ -205,7 +205,9 @@ class Task(abc.ABC):
                 inputs[option.name] = [path]
         start = options.init_checkpoint
         # A run that begins with its own weights depends on what these were made from.
-        if start and not files.same_file(start, options.output_dir or ""):
+        if start and not files.same_file(
+            start, ("" if options.output_dir is None else options.output_dir)
+        ):
             inputs["init_checkpoint"] = [start]
         if options.teacher_checkpoint:
             inputs["teacher_checkpoint"] = list(options.teacher_checkpoint)

@@ -180,7 +180,7 @@ class Trainer:
         loop_length = options.iterations_per_loop or 1
         evaluation_interval = self.task.evaluation_interval()
         intervals = (options.save_checkpoints_steps, evaluation_interval)
-        ends = (*(options.profile_steps or ()), phase.last_step)
+        ends = (*(() if options.profile_steps is None else options.profile_steps), phase.last_step)
         while self.step < phase.last_step and not self._all_end_early():
             # 1. Steps.
             is_first = iterator is None
@@ -214,12 +214,14 @@ class Trainer:
         options = self.task.options
         steps = self.task.schedule().steps
         # Pre-training counts steps, fine-tuning epochs.
-        flag = "num_train_epochs"
         if "num_train_steps" in options.values():
             flag = "num_train_steps"
-        end = f"of {steps}"
+        else:
+            flag = "num_train_epochs"
         if self.step > steps:
             end = f"and {steps} are asked for"
+        else:
+            end = f"of {steps}"
         return (
             f"training is finished: {options.output_dir} is at step {self.step} {end}; to train "
             f"further, raise --{flag} (the learning rate then follows the longer schedule)"
@@ -368,9 +370,10 @@ def _batch_advice(options: TrainingOptions, phase: Phase) -> str:
 def _prediction_advice(options: TrainingOptions) -> str:
     values = options.values()
     # Pre-training evaluates batches of records, fine-tuning predicts.
-    name = "eval_batch_size"
     if "predict_batch_size" in values:
         name = "predict_batch_size"
+    else:
+        name = "eval_batch_size"
     return f"a batch of --{name}={values[name]} does not fit into the device: lower it"
 
 

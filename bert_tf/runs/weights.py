@@ -181,7 +181,7 @@ class TrainedWeights(RunWeights):
 
     @property
     def step(self) -> int:
-        """Updates that the weights have seen: after training those of the best checkpoint."""
+        """Updates that the weights have seen: after training the updates of the best checkpoint."""
         return self._loaded_step or self.state.step_number
 
     @property
@@ -194,7 +194,10 @@ class TrainedWeights(RunWeights):
     def keep_if_best(self, evaluation: Evaluation) -> bool:
         if self.best is None or not self.devices.is_chief:
             return False
-        self.description = {**(self.description or {}), **evaluation.description}
+        self.description = {
+            **({} if self.description is None else self.description),
+            **evaluation.description,
+        }
         self.best.update(evaluation.metrics)
         return self.best_step == self.state.step_number
 
@@ -213,7 +216,10 @@ class TrainedWeights(RunWeights):
         # A threshold that was tuned with the best weights belongs to them.
         best_description = read_task_file(os.path.join(directory, TASK_FILE))
         if best_description:
-            self.description = {**(self.description or {}), **best_description}
+            self.description = {
+                **({} if self.description is None else self.description),
+                **best_description,
+            }
             path = os.path.join(self.task.options.output_dir, TASK_FILE)
             if self.devices.is_chief and json_files.read_object(path) != self.description:
                 json_files.write(path, self.description)
@@ -230,9 +236,8 @@ class TrainedWeights(RunWeights):
         # Step of the best weights, once they have replaced the last ones.
         self._loaded_step = 0
         self._restore_or_load()
-        self.best: checkpoints.BestCheckpoint | None = None
         if self.task.main_metric is not None:
-            self.best = checkpoints.BestCheckpoint(
+            self.best: checkpoints.BestCheckpoint | None = checkpoints.BestCheckpoint(
                 options.output_dir,
                 self.model,
                 self.state,
@@ -240,6 +245,8 @@ class TrainedWeights(RunWeights):
                 self.write_description,
                 self.lora,
             )
+        else:
+            self.best = None
 
     def _make_optimizer(self) -> Optimizer:
         options = self.task.options

@@ -55,7 +55,7 @@ class EvaluationPass:
             return loss.sums(forward(features, None), features)
 
         # The model is compiled by itself, as XLA can't compile reading from the iterator.
-        compute_sums = tf.function(sums, jit_compile=jit_compile or None, autograph=False)
+        compute_sums = tf.function(sums, jit_compile=True if jit_compile else None, autograph=False)
 
         def next_sums(iterator) -> dict:
             return strategy_results(
@@ -101,7 +101,7 @@ class Prediction:
         token_outputs: tuple[str, ...] = (),
         check_stop: Callable[[], None] = lambda: None,
     ):
-        self._model = tf.function(model, jit_compile=jit_compile or None, autograph=False)
+        self._model = tf.function(model, jit_compile=True if jit_compile else None, autograph=False)
         self._batch_size = batch_size
         self._lengths = lengths
         self._token_outputs = token_outputs

@@ -196,7 +196,7 @@ def _are_counts(values: Sequence[str]) -> bool:
     numbers = [value for value in values if not NO_WORD.fullmatch(value)]
     if len(numbers) < 3 or not all(number.isdecimal() for number in numbers):
         return False
-    for before, number in itertools.pairwise(map(int, numbers)):
+    for before, number in itertools.pairwise(int(value) for value in numbers):
         if number != before + 1 and number not in (0, 1):
             return False
     return int(numbers[0]) < 2 and len(set(numbers)) > 1
@@ -223,7 +223,7 @@ def _undecided(columns: Sequence[Sequence[str]], kinds: list[str]) -> UserError:
     """Returns the error that shows the columns, without the name of the file."""
     parts = []
     for number, (values, kind) in enumerate(zip(columns, kinds, strict=True)):
-        examples = ", ".join(map(quoted, [*dict.fromkeys(values)][:3]))
+        examples = ", ".join(quoted(value) for value in [*dict.fromkeys(values)][:3])
         parts.append(f"{number} has {kind} ({examples})")
     return UserError(
         "the columns of words and of tags can't be told by what they hold: column "

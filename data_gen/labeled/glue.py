@@ -303,7 +303,7 @@ def read_split(
     ids = table.numbers()
     for name in _ID_COLUMNS:
         if name in columns:
-            ids = list(map(str, columns[name]))
+            ids = [str(item) for item in columns[name]]
     if is_labeled:
         labels = _read_labels(table, columns[task.columns.label], task)
     else:
@@ -334,7 +334,7 @@ def _locate(
     The first row is a header if it names all needed columns. If not, it is an example if it has as
     many fields as the official header, and none of its names.
     """
-    header = list(map(str.strip, first_row))
+    header = [value.strip() for value in first_row]
     official = task.headers[split]
     if is_of_hub and task.hub_columns is not None:
         # The hub's names stand for the official ones, where those are missing.
@@ -346,14 +346,14 @@ def _locate(
         if len(header) != len(official) or set(header) & set(official):
             raise UserError(
                 f"{path}:1: this is neither the header of {task.name} nor a row of it: the columns "
-                f"{', '.join(map(quoted, needed))} are expected, or {len(official)} columns "
-                f"without a header; found {len(header)}: "
-                f"{', '.join(map(quoted, header[: len(official)]))}"
+                f"{', '.join(quoted(name) for name in needed)} are expected, or {len(official)} "
+                f"columns without a header; found {len(header)}: "
+                f"{', '.join(quoted(name) for name in header[: len(official)])}"
             )
         header = list(official)
     names = needed + [name for name in _ID_COLUMNS if name in header][:1]
     # The ids, if there are any, come last.
-    return Layout(names, list(map(header.index, names)), has_header)
+    return Layout(names, [header.index(name) for name in names], has_header)
 
 
 def find_path(task: GlueTask, data_dir: str, split: str) -> str | None:
@@ -455,6 +455,6 @@ def read_xnli(
                 f"{path} has no examples in {language!r}: the languages are "
                 f"{', '.join(codes_of_file)}"
             )
-        ids = list(map(str, range(len(rows))))
+        ids = [str(value) for value in range(len(rows))]
         examples[language] = dataclasses.replace(texts.take(rows), ids=ids)
     return examples

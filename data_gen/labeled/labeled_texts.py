@@ -274,7 +274,7 @@ def _find_classes(
             f"{path}: the labels are numbers such as {example} {column}: give --regression for "
             f"scores{hint}; classes need names that are no decimal numbers"
         )
-    if all(map(_WHOLE_NUMBER.fullmatch, classes)):
+    if all(_WHOLE_NUMBER.fullmatch(value) for value in classes):
         # By their text 10 would come before 2.
         classes.sort(key=int)
     return classes

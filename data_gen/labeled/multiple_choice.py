@@ -78,7 +78,7 @@ class ChoiceQuestions(LabeledFile):
     @property
     def num_choices(self) -> np.ndarray:
         """Number of choices of each question, int64 [E]."""
-        return np.array(list(map(len, self.choices)), np.int64)
+        return np.array([len(value) for value in self.choices], np.int64)
 
     def pairs(self) -> tuple[list[str], list[str]]:
         """Returns first and second texts of all choices, question by question; see `pair`."""
@@ -160,7 +160,7 @@ def read_swag(
 
 
 def _locate_swag(path: str, flag: str, needs_labels: bool, first_row: list[str]) -> Layout:
-    header = list(map(str.strip, first_row))
+    header = [value.strip() for value in first_row]
     needed = ["sent1", "sent2", "ending0", "ending1"]
     if needs_labels:
         needed.append("label")
@@ -176,7 +176,7 @@ def _locate_swag(path: str, flag: str, needs_labels: bool, first_row: list[str])
     endings = sorted(filter(_ENDING.fullmatch, header), key=_ending_number)
     optional = [name for name in ("", "label") if name in header]
     names = ["sent1", "sent2", *endings, *optional]
-    return Layout(names, list(map(header.index, names)), has_header=True)
+    return Layout(names, [header.index(name) for name in names], has_header=True)
 
 
 def _ending_number(name: str) -> int:
@@ -220,7 +220,7 @@ def read_codah(
     """
     locate = functools.partial(_locate_codah, path)
     table = read_table(BadRows(path, skip_bad_rows), flag, "tsv", locate)
-    columns = [list(map(_unquoted, column)) for column in table.columns]
+    columns = [[_unquoted(value) for value in column] for column in table.columns]
     return _questions(
         table,
         questions=columns[0],
@@ -238,7 +238,7 @@ def _locate_codah(path: str, first_row: list[str]) -> Layout:
         )
     # The category is not read.
     numbers = range(1, len(first_row))
-    return Layout(list(map(str, numbers)), numbers, has_header=False)
+    return Layout([str(value) for value in numbers], numbers, has_header=False)
 
 
 def _unquoted(field: str) -> str:
@@ -347,14 +347,16 @@ def _read_choice_lists(
             # A bad row must not change how the other rows are read.
             row_names = []
         if row_names is not None:
-            if not isinstance(row_names, list) or len(set(map(str, row_names))) != len(texts):
+            if not isinstance(row_names, list) or len({str(name) for name in row_names}) != len(
+                texts
+            ):
                 table.refuse(
                     row,
                     f'"label" in {quoted(column)} must be {len(texts)} different names, as many as '
                     f"there are texts, not {quoted(row_names)}",
                 )
                 row_names = range(len(texts))
-            names.append(tuple(map(str, row_names)))
+            names.append(tuple(str(name) for name in row_names))
         choices.append(tuple(texts))
     # Labels can only be names if all questions have them.
     if len(names) < len(choices):
@@ -398,7 +400,7 @@ def _questions(
     empty = [""] * len(choices)
     result = ChoiceQuestions(
         path=table.bad.path,
-        ids=table.numbers() if ids is None else list(map(str, ids)),
+        ids=table.numbers() if ids is None else [str(value) for value in ids],
         contexts=contexts or empty,
         questions=questions or empty,
         choices=choices,
@@ -425,7 +427,7 @@ def _questions(
             expected = ", ".join(possible)
         elif label_kind in NUMBERED:
             start = 1 if label_kind == _FROM_1 else 0
-            possible = list(map(str, range(start, start + len(texts))))
+            possible = [str(value) for value in range(start, start + len(texts))]
             expected = f"{start} to {start + len(texts) - 1}"
             # "02" is 2, and "00" is 0.
             label = label.lstrip("0") or label[-1:]
@@ -435,7 +437,7 @@ def _questions(
             expected = f"A to {possible[-1:]}"
             label = label.upper()
         else:
-            possible = list(map(str.strip, texts))
+            possible = [value.strip() for value in texts]
             expected = "the text of exactly one of them"
         # The texts of two choices may be equal: then the label is ambiguous.
         matches = [number for number, name in enumerate(possible) if name == label]
@@ -498,9 +500,9 @@ def _find_label_kind(table: Table, labels: list[str], choices: Sequence[Sequence
             present.append(label)
             numbers_of_choices.append(len(texts))
     # Only ASCII counts: `isalpha` and `isdigit` accept the letters and digits of all scripts.
-    if all(map(re.compile("[A-Za-z]").fullmatch, present)):
+    if all(re.fullmatch("[A-Za-z]", value) for value in present):
         return "letter"
-    if not all(map(re.compile("[0-9]+").fullmatch, present)):
+    if not all(re.fullmatch("[0-9]+", value) for value in present):
         return "text"
     counted = list(zip(map(int, present), numbers_of_choices, strict=True))
     if any(number == 0 for number, _ in counted):

@@ -69,10 +69,10 @@ def locate_named(
       has_keys: the first row has the keys of objects, which have names in any case.
     """
     # Blanks around names are slips of the pen.
-    header = list(map(str.strip, first_row))
+    header = [value.strip() for value in first_row]
     names = [name for name, _ in named]
     # A mixture of names and numbers means names: a header may contain numbers, too.
-    by_number = not has_keys and all(map(COLUMN_NUMBER.fullmatch, names))
+    by_number = not has_keys and all(COLUMN_NUMBER.fullmatch(name) for name in names)
     numbers = []
     for name, flag in named:
         if by_number:
@@ -158,7 +158,7 @@ def read_table(
         picked.append(pick(fields))
     if not picked:
         raise UserError(f"{bad.path} has a header and no examples below it")
-    return Table(bad, lines, layout.names, list(map(list, zip(*picked, strict=True))))
+    return Table(bad, lines, layout.names, [list(value) for value in zip(*picked, strict=True)])
 
 
 def _read_json_table(bad: BadRows, flag: str, locate: Callable[[list[str]], Layout]) -> Table:
@@ -185,7 +185,7 @@ def _read_json_table(bad: BadRows, flag: str, locate: Callable[[list[str]], Layo
             bad.add(line, f"no column {quoted(error.args[0])}; the columns are {listed([*value])}")
         lines.append(line)
         picked.append(row)
-    return Table(bad, lines, layout.names, list(map(list, zip(*picked, strict=True))))
+    return Table(bad, lines, layout.names, [list(value) for value in zip(*picked, strict=True)])
 
 
 def _read_arrow_table(

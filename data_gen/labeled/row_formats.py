@@ -172,7 +172,7 @@ def _describe_layout(
     layout: Layout, first_row: Sequence[str], delimiter: str, is_quoted: bool
 ) -> str:
     """Returns what was understood of a file: its columns, their separator, and the first row."""
-    numbers = ", ".join(map(str, layout.numbers))
+    numbers = ", ".join(str(value) for value in layout.numbers)
     if layout.has_header:
         header = f"a header, columns {listed([first_row[number] for number in layout.numbers])}"
     else:

@@ -93,7 +93,7 @@ class RowStream:
         first_row = next(self._rows)
         self.width = len(first_row[1])
         if self._layout.has_header:
-            self.header = list(map(str.strip, first_row[1]))
+            self.header = [value.strip() for value in first_row[1]]
         else:
             self._rows = itertools.chain([first_row], self._rows)
 

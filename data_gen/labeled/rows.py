@@ -122,7 +122,7 @@ class LabeledFile:
         # Keys may be None or of mixed types, which Python can't compare; their texts always can be.
         for stratum in sorted(groups_by_stratum, key=str):
             stratum_groups = groups_by_stratum[stratum]
-            expected += fraction * sum(map(len, stratum_groups))
+            expected += fraction * sum(len(value) for value in stratum_groups)
             # The last group always stays for training, so that no class is missing there.
             for rows in stratum_groups[:-1]:
                 # A group is held out if that brings the total closer to the expected number.
@@ -361,7 +361,7 @@ class BadRows:
         named = list(self.faults)[:_MAX_NAMED_ROWS]
         parts = []
         for fault, group in itertools.groupby(named, key=self.faults.__getitem__):
-            lines = list(map(str, group))
+            lines = [str(value) for value in group]
             noun = self.unit if len(lines) == 1 else f"{self.unit}s"
             parts.append(f"{noun} {', '.join(lines)}: {fault}")
         if len(self.faults) > len(named):
@@ -394,7 +394,7 @@ def listed(names: Sequence[str]) -> str:
     """Returns quoted names separated by commas, not more than `_MAX_LISTED_NAMES`."""
     if not names:
         return "none"
-    text = ", ".join(map(quoted, names[:_MAX_LISTED_NAMES]))
+    text = ", ".join(quoted(name) for name in names[:_MAX_LISTED_NAMES])
     if len(names) > _MAX_LISTED_NAMES:
         text += f" and {len(names) - _MAX_LISTED_NAMES} more"
     return text

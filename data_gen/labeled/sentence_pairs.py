@@ -186,7 +186,7 @@ def read_nli(
             triples.append((premise, positive, negatives[number % len(negatives)]))
     if not triples:
         raise UserError(f"{path}: no row is labeled {_POSITIVE!r} (column {quoted(columns[2][0])})")
-    return dataclasses.replace(rows, columns=list(map(list, zip(*triples, strict=True))))
+    return dataclasses.replace(rows, columns=[list(value) for value in zip(*triples, strict=True)])
 
 
 def read_questions(path: str, flag: str) -> SentencePairs:
@@ -261,7 +261,7 @@ def read_retrieval(
             relevant[query_ids[query]][document_ids[document]] = float(grades[row])
     # Metrics of a part of the judgments would be wrong, so that bad rows are never skipped.
     table.bad.good_rows(table.lines)
-    answered = np.flatnonzero(list(map(len, relevant)))
+    answered = np.flatnonzero([len(value) for value in relevant])
     if not len(answered):
         raise UserError(
             f"--relevance_file: {relevance_file} has no relevant document for any query of "
@@ -298,7 +298,7 @@ def _read_texts(
     ids, texts = table.columns
     table.check_strings(texts, text_column)
     row_of_id: dict[str, int] = {}
-    for row, id in enumerate(map(str, ids)):
+    for row, id in enumerate(str(value) for value in ids):
         first_row = row_of_id.setdefault(id, row)
         if first_row != row:
             table.refuse(

@@ -375,7 +375,7 @@ def _usable_answer(question: Question, context: str) -> tuple[Answer | None, str
         if start >= 0 and context.startswith(answer.text, start):
             return Answer(answer.text, start), ""
     # Edited paragraphs often differ from the answer in line breaks or double spaces.
-    words = r"\s+".join(map(re.escape, answer.text.split()))
+    words = r"\s+".join(re.escape(value) for value in answer.text.split())
     first_start = max(answer.start - REPAIR_REACH, 0)
     last_start = answer.start + REPAIR_REACH
     # An answer may be up to twice as long with other white space.

@@ -58,7 +58,7 @@ class Table:
 
     def numbers(self) -> list[str]:
         """Returns "0", "1", …: ids for the rows of a file that has none."""
-        return list(map(str, range(len(self.lines))))
+        return [str(value) for value in range(len(self.lines))]
 
     def refuse(self, row: int, fault: str) -> None:
         """Records a fault of a row."""

@@ -143,7 +143,7 @@ def respell(tag_names: Sequence[str], tags: np.ndarray) -> tuple[tuple[str, ...]
             type_name = match.groupdict().get("type") or _ONLY_TYPE
             new_names.append(f"{_LETTERS.get(letter, letter)}-{type_name}")
         return _respelled(tag_names, new_names)
-    has_chunk_tags = any(map(_CHUNK_TAG.fullmatch, others))
+    has_chunk_tags = any(_CHUNK_TAG.fullmatch(value) for value in others)
     if OUTSIDE in tag_names and not has_chunk_tags:
         num_outside = np.count_nonzero(tags == list(tag_names).index(OUTSIDE))
         if 2 * num_outside > len(tags):

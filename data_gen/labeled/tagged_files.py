@@ -427,7 +427,7 @@ def _parse_entity(entity: Any) -> tuple[int, int, str]:
         parts = [entity.get("start"), entity.get("end"), entity.get("label")]
     else:
         parts = entity
-    is_entity = isinstance(parts, list) and list(map(type, parts)) == [int, int, str]
+    is_entity = isinstance(parts, list) and [type(value) for value in parts] == [int, int, str]
     if not is_entity or not parts[2]:
         raise UserError(f"{quoted(parts)} is no entity: [start, end, label] is expected")
     start, end, label = parts

@@ -74,8 +74,8 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, str
         for entry in entries:
             answer = entry["Answer"]
             # Aliases may be numbers in JSON.
-            names = list(map(str, [answer["Value"], *answer["Aliases"]]))
-            spellings = list(map(str, answer.get("NormalizedAliases") or []))
+            names = [str(value) for value in [answer["Value"], *answer["Aliases"]]]
+            spellings = [str(value) for value in (answer.get("NormalizedAliases") or [])]
             is_answerable = False
             for filename, title in _titles(entry).items():
                 num_articles += 1
@@ -176,7 +176,7 @@ def _find_first(context: str, names: list[str], ignore_case: bool) -> tuple[int,
         return None
     # The first alternative that matches wins in a regular expression.
     candidates.sort(key=len, reverse=True)
-    patterns = [r"\s+".join(map(re.escape, name.split())) for name in candidates]
+    patterns = [r"\s+".join(re.escape(item) for item in name.split()) for name in candidates]
     flags = re.IGNORECASE if ignore_case else re.NOFLAG
     match = re.search(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)", context, flags)
     return match and match.span()

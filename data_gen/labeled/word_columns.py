@@ -169,19 +169,21 @@ def read_word_columns(
     if _MANY_COMMENTS * len(rows.comments) > len(rows.lines):
         certain = rows.without(rows.comments)
     try:
-        found = find_word_columns(certain.columns, len(rows.starts) > 1, word, label)
+        word_columns = find_word_columns(certain.columns, len(rows.starts) > 1, word, label)
     except UserError as error:
         raise UserError(f"{bad.path}: {error}") from None
-    words = rows.columns[found.word]
+    words = rows.columns[word_columns.word]
     if 2 * sum(" " in word for word in words) > len(words):
         raise UserError(
-            f"{where}: column {found.word} has texts, such as {quoted(words[0])}: a word per line "
-            "is expected; run_classifier.py reads tables of texts"
+            f"{where}: column {word_columns.word} has texts, such as {quoted(words[0])}: a word "
+            "per line is expected; run_classifier.py reads tables of texts"
         )
-    note = _describe(layout, found)
+    note = _describe(layout, word_columns)
     if note:
         bad.guesses.append(note)
-    yield from _sentences(rows.without(_no_words(rows, found)), found, bad, reads_brackets)
+    yield from _sentences(
+        rows.without(_no_words(rows, word_columns)), word_columns, bad, reads_brackets
+    )
 
 
 def _read_rows(bad: BadRows, flag: str, is_table: bool) -> tuple[_Layout, _Rows]:
@@ -232,15 +234,15 @@ def _read_rows(bad: BadRows, flag: str, is_table: bool) -> tuple[_Layout, _Rows]
     return layout, rows.without({0} if layout.has_header else ())
 
 
-def _no_words(rows: _Rows, found: WordColumns) -> set[int]:
+def _no_words(rows: _Rows, word_columns: WordColumns) -> set[int]:
     """Returns the rows that are comments or, in CoNLL-U, several words at once, or none."""
     no_words = set(rows.comments)
-    if found.label is not None:
+    if word_columns.label is not None:
         # A word may begin with # as well: its tag is one of the others.
-        labels = rows.columns[found.label]
+        labels = rows.columns[word_columns.label]
         tags = Counter(labels) - Counter(labels[row] for row in rows.comments)
         no_words = {row for row in no_words if labels[row] not in tags}
-    if found.kinds[0] == COUNTS:
+    if word_columns.kinds[0] == COUNTS:
         numbers = rows.columns[0]
         no_words.update(row for row, number in enumerate(numbers) if NO_WORD.fullmatch(number))
     return no_words
@@ -312,12 +314,12 @@ def _parse_column(value: str | None, width: int, where: str, flag: str) -> int |
     return column % width
 
 
-def _describe(layout: _Layout, found: WordColumns) -> str:
+def _describe(layout: _Layout, word_columns: WordColumns) -> str:
     """Returns what was understood of a file; "" for words in the first column and tags in the last,
     separated by blanks or tabs."""
-    label = layout.width - 1 if found.label is None else found.label
+    label = layout.width - 1 if word_columns.label is None else word_columns.label
     if (
-        (found.word, label) == (0, layout.width - 1)
+        (word_columns.word, label) == (0, layout.width - 1)
         and layout.separator in " \t"
         and not layout.has_header
     ):
@@ -325,28 +327,28 @@ def _describe(layout: _Layout, found: WordColumns) -> str:
     parts = [f"{layout.width} columns separated by {layout.separator!r}"]
     if layout.has_header:
         parts.append("a header")
-    parts.append(f"words in column {found.word}")
-    if found.label is not None and found.label != found.word:
-        parts.append(f"tags in column {found.label}")
-    if found.sentence is not None:
-        parts.append(f"ids of sentences in column {found.sentence}")
+    parts.append(f"words in column {word_columns.word}")
+    if word_columns.label is not None and word_columns.label != word_columns.word:
+        parts.append(f"tags in column {word_columns.label}")
+    if word_columns.sentence is not None:
+        parts.append(f"ids of sentences in column {word_columns.sentence}")
     return f"{', '.join(parts)} (counted from 0; --word_column, --label_column)"
 
 
 def _sentences(
-    rows: _Rows, found: WordColumns, bad: BadRows, reads_brackets: bool
+    rows: _Rows, word_columns: WordColumns, bad: BadRows, reads_brackets: bool
 ) -> Iterator[Sentence]:
     """Yields the sentences of the rows."""
     borders = sorted(rows.starts)
-    if found.sentence is not None:
-        ids = filled_ids(rows.columns[found.sentence])
+    if word_columns.sentence is not None:
+        ids = filled_ids(rows.columns[word_columns.sentence])
         borders = [row for row in range(len(ids)) if row == 0 or ids[row] != ids[row - 1]]
-    words = rows.columns[found.word]
+    words = rows.columns[word_columns.word]
     labels = None
     is_bracketed = False
-    if found.label is not None and found.label != found.word:
-        labels = rows.columns[found.label]
-        is_bracketed = reads_brackets and found.kinds[found.label] == BRACKETS
+    if word_columns.label is not None and word_columns.label != word_columns.word:
+        labels = rows.columns[word_columns.label]
+        is_bracketed = reads_brackets and word_columns.kinds[word_columns.label] == BRACKETS
     document = -1
     for start, end in itertools.pairwise([*borders, len(words)]):
         document = rows.starts.get(start, document)
