@@ -38,6 +38,9 @@ _QUESTION = {"id": str, "question": str, "answers": list[dict] | None, "is_impos
 _FIELDS = {"data": [{"paragraphs": [{"context": str, "qas": [_QUESTION]}]}]}
 _REMEDY = "change the file to the layout of SQuAD, or to rows of id, context, question and answers"
 
+# Fault of a line that is no JSON from its first character on.
+_NO_JSON = "Expecting value at column 1"
+
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
@@ -119,6 +122,17 @@ class SquadData(LabeledFile):
         return [self.articles[question.context] for question in self.questions]
 
 
+def _unreadable(bad: BadRows, flag: str, num_rows: int) -> UserError:
+    """Returns the error for a file with bad rows; one without any JSON is of another kind."""
+    is_text = all(fault.endswith(_NO_JSON) for fault in bad.faults.values())
+    if is_text and len(bad.faults) == num_rows:
+        return UserError(
+            f"--{flag}: {bad.path} is a table or a text: SQuAD's JSON is expected, or JSON lines, "
+            "Parquet or Arrow with question, context and answers"
+        )
+    return bad.error(num_rows)
+
+
 def read_squad(path: str, flag: str) -> SquadData:
     """Reads a SQuAD file, as the original's `read_squad_examples`, and checks its structure.
 
@@ -135,15 +149,11 @@ def read_squad(path: str, flag: str) -> SquadData:
     """
     bad = BadRows(path)
     file_format = format_of(path)
-    if file_format is not None and file_format not in OBJECT_FORMATS:
-        raise UserError(
-            f"--{flag}: {path} is a table ({file_format.upper()}): SQuAD's JSON is expected, or "
-            "JSON lines, Parquet or Arrow with question, context and answers"
-        )
-    file_format = file_format or "jsonl"
+    if file_format not in OBJECT_FORMATS:
+        file_format = "jsonl"
     rows = [row for _, row in read_rows(bad, flag, file_format)]
     if bad.faults:
-        raise bad.error(len(rows))
+        raise _unreadable(bad, flag, len(rows))
     if rows and "paragraphs" not in rows[0] and {"context", "question"} <= set(rows[0]):
         rows = _articles_of(rows)
     elif len(rows) == 1 and "data" in rows[0]:
