@@ -83,9 +83,7 @@ def read_best_record(directory: str) -> dict:
     record = json_files.read_object(path, _BEST_FIELDS)
     if record:
         json_files.check_object(record, {"metrics": {record["metric"]: float}}, path)
-        # The record itself has no id, so that the records of identical runs are the same.
-        task_file = os.path.join(directory, TASK_FILE)
-        _check_run(task_file, json_files.read_object(task_file))
+        check_run_of_best(directory)
     return record
 
 
@@ -102,6 +100,13 @@ def read_task_file(path: str) -> dict:
     if "kind" in task:
         task["kind"] = FORMER_TASK_NAMES.get(task["kind"], task["kind"])
     return task
+
+
+def check_run_of_best(directory: str) -> None:
+    """Raises `UserError` if a directory of best weights is not of the run around it."""
+    # The record itself has no id, so that the records of identical runs are the same.
+    task_file = os.path.join(directory, TASK_FILE)
+    _check_run(task_file, json_files.read_object(task_file))
 
 
 def _check_run(path: str, content: Mapping[str, object]) -> None:

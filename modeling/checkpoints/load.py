@@ -28,6 +28,7 @@ from modeling.checkpoints.companion_files import (
     TASK_FILE,
     VOCAB_FILE,
     CheckpointReader,
+    check_run_of_best,
     check_vocabulary,
     known_casing,
     read_best_record,
@@ -234,6 +235,7 @@ def _best_weights(path: str) -> str:
         record_file = os.path.join(directory, BEST_RECORD)
         if files.exists(record_file):
             step = json_files.read_object(record_file, {"step": int | None}).get("step")
+            check_run_of_best(directory)
             # The record decides: a run that was killed may have left other weights beside it.
             prefix = os.path.join(directory, f"{CHECKPOINT_NAME}-{step}")
             if files.exists(f"{prefix}.index"):

@@ -417,10 +417,11 @@ def _pooling(directory: str) -> str:
         pooling = []
         # In the order of the table first, so that messages do not depend on the order of the file.
         for key in dict.fromkeys((*names, *values)):
-            # The library's class has the mean by default.
-            is_default = names.get(key) == "mean"
-            if key.startswith(_POOLING_KEY) and values.get(key, is_default) is True:
+            if key.startswith(_POOLING_KEY) and values.get(key) is True:
                 pooling.append(names.get(key, key))
+        # The library's class has the mean by default.
+        if not any(key.startswith(_POOLING_KEY) for key in values):
+            pooling = "mean"
     if not isinstance(pooling, str):
         pooling = " and ".join(map(str, pooling)) or f"no pooling ({path} chooses none)"
     if values.get("include_prompt") is False:

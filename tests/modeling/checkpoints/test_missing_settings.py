@@ -42,7 +42,6 @@ def test_the_defaults_of_the_librarys_class(tmp_path):
     [
         ({"pooling": None}, "1_Pooling/config.json is missing"),
         ({"pooling": dict.fromkeys(MEAN, False)}, "1_Pooling/config.json chooses none"),
-        ({"pooling": {"pooling_mode_cls_token": True}}, "cls and mean"),
         ({"pooling": {"pooling_mode_cls_token": "yes"}}, "pooling_mode_cls_token"),
         ({"modules": MODULES[:1]}, "no Pooling module"),
         ({"truncate_dim": 0}, "truncate_dim is 0"),
