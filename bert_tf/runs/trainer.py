@@ -79,17 +79,18 @@ class Trainer:
         # The data and the weights have been read by now, so a change until here would be recorded
         # wrongly.
         record.check_inputs()
-        # The chief writes for all processes of a cluster.
-        callbacks: tuple[str, ...] = ()
+        # The chief writes for all processes of a cluster. A callback whose package is missing ends
+        # the run before that.
+        self.callbacks = CallbackList(
+            CALLBACKS, record.callbacks(options) if devices.is_chief else ()
+        )
         if devices.is_chief:
-            callbacks = record.callbacks(options)
             if options.do_train:
                 self.weights.write_description(options.output_dir)
             if self.weights.state.id:
                 inputs[RUN_ID] = self.weights.state.id
             # Written last: it says that the run began with these files.
             record.write_inputs(options.output_dir, inputs)
-        self.callbacks = CallbackList(CALLBACKS, callbacks)
 
     @property
     def step(self) -> int:
