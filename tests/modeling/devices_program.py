@@ -163,7 +163,7 @@ def trained(
     if not weights:
         sample_weight = None
     model.compile(OPTIMIZERS[optimizer](), **compiled)
-    results = {f"start|{v.path}": v.numpy() for v in model.trainable_variables}
+    results = {f"start|{name_of(v)}": v.numpy() for v in model.trainable_variables}
     dataset = in_dataset(x, y, sample_weight, batch)
     for size in (batch, *sizes):
         one_size = dataset if size == batch else dataset.unbatch().batch(size)
@@ -194,7 +194,12 @@ def trained(
     results |= {f"after|{name}": value for name, value in found.items()}
     outputs = tf.nest.flatten(model.predict(x, batch_size=batch, verbose=0))
     results |= {f"predict|{index}": value for index, value in enumerate(outputs[-2:])}
-    return results | {f"end|{v.path}": v.numpy() for v in model.trainable_variables}
+    return results | {f"end|{name_of(v)}": v.numpy() for v in model.trainable_variables}
+
+
+def name_of(variable: keras.Variable) -> str:
+    """The path in its model, whose own name has a number where a process has made several."""
+    return variable.path.partition("/")[2]
 
 
 def cases() -> dict[str, Callable[[], dict]]:
