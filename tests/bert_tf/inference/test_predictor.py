@@ -261,7 +261,10 @@ def test_every_line_gets_the_answer_that_it_gets_alone(features, lines):
 def test_bad_lines_say_what_is_wrong(classifier, line, message):
     results = classifier.answer_lines([b"fine", line, b"fine"], first=7)
     assert results[1]["line"] == 8 and message in results[1]["error"]
-    assert results[0] == results[2] and results[0]["label"] in "012"
+    assert results[0]["label"] == results[2]["label"] and results[0]["label"] in "012"
+    # Some processors round the rows of a product differently.
+    probabilities = pytest.approx(results[0]["probabilities"], abs=1e-6)
+    assert results[2]["probabilities"] == probabilities
 
 
 @pytest.mark.parametrize(
