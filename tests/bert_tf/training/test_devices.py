@@ -120,7 +120,8 @@ def test_two_devices_fine_tune_and_predict_as_one(project, tmp_path):
             results[key.replace("none", "mirrored", 1)],
             results[key],
             rtol=0,
-            atol=1e-3 if key.endswith("output_bias") else 2e-5,
+            # Processors with AVX2 alone differ by 3e-5 in single weights.
+            atol=1e-3 if key.endswith("output_bias") else 1e-4,
             err_msg=key,
         )
     # Sentence vectors: the negatives of both devices, on the two in micro-batches.

@@ -60,7 +60,9 @@ def test_loss_and_all_gradients(name, tmp_path):
     assert packed_loss == pytest.approx(loss, rel=1e-6)
     assert packed_sums == pytest.approx(sums, rel=1e-5)
     for one, expected in zip(packed_gradients, gradients, strict=True):
-        assert np.linalg.norm(one - expected) <= 1e-5 * max(np.linalg.norm(expected), 1e-4)
+        # Single bits of float32 differ on processors with AVX2 alone.
+        limit = 1e-5 * max(np.linalg.norm(expected), 1e-4) + 1e-7
+        assert np.linalg.norm(one - expected) <= limit
 
 
 @pytest.mark.parametrize(
