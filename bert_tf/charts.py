@@ -66,6 +66,8 @@ CHARTS = {
     "f1_accuracy_mean": Chart(
         QUALITY, "Mean of F1 and accuracy, by which the best weights of MRPC and QQP are selected."
     ),
+    "precision": Chart(QUALITY, "Share of the predicted entities that are right.", _SHARE),
+    "recall": Chart(QUALITY, "Share of the true entities that are predicted.", _SHARE),
     "macro_f1": Chart(QUALITY, "Mean of the classes' F1."),
     "micro_f1": Chart(
         QUALITY,
