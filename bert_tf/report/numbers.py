@@ -20,14 +20,19 @@ from bert_tf.report.intervals import Score
 from bert_tf.training import run_directory
 from data_gen.labeled import tag_schemes
 from data_gen.labeled.tag_schemes import Chunks
-from modeling.checkpoints.companion_files import INPUTS_FILE, RUN_ID, SELECTION_FILE, TASK_FILE
+from modeling.checkpoints.companion_files import (
+    EVAL_RESULTS,
+    INPUTS_FILE,
+    RUN_ID,
+    SAMPLES_FILE,
+    SELECTION_FILE,
+    TASK_FILE,
+)
 
 # Written by the tasks: predictions for the development set with the right answers.
 CLASSIFICATION_FILE = "eval_predictions.jsonl"
 TAGS_FILE = "dev_predictions.txt"
 ANSWERS_FILE = "answers.jsonl"
-SAMPLES_FILE = "eval_samples.jsonl"
-RESULTS_FILE = "eval_results.json"
 _MOST_ERRORS = 20
 _NUM_BINS = 10
 # The interval of macro F1 takes time with the square of the number of classes.
@@ -108,7 +113,7 @@ def read(directory: str) -> Numbers:
     _add_selection(numbers, json_files.read_object(os.path.join(directory, SELECTION_FILE)))
     if not _has_results_of_this_run(directory):
         return numbers
-    _add_results(numbers, json_files.read_object(os.path.join(directory, RESULTS_FILE)))
+    _add_results(numbers, json_files.read_object(os.path.join(directory, EVAL_RESULTS)))
     for file_name, add in (
         (CLASSIFICATION_FILE, _add_classes),
         (ANSWERS_FILE, _add_answers),

@@ -12,8 +12,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import numpy as np
 
 from bert_common import files, json_files
-
-EVAL_RESULTS = "eval_results.json"
+from modeling.checkpoints.companion_files import EVAL_RESULTS
 
 _ADVICE = (
     "the run has learned nothing that distinguishes them, whatever its scores: train longer, start "

@@ -41,6 +41,9 @@ TASK_FILE = "task.json"
 # Options of a run with its starts, and its metrics.
 FLAGS_FILE = "flags.json"
 METRICS_FILE = "metrics.jsonl"
+EVAL_RESULTS = "eval_results.json"
+# Masks of an evaluation of pre-training as the model fills them.
+SAMPLES_FILE = "eval_samples.jsonl"
 # All runs of a sweep.
 SELECTION_FILE = "selection.json"
 # Directory with the best weights of a fine-tuning run, and the file in it with their metrics.

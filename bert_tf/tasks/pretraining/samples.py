@@ -11,7 +11,6 @@ import numpy as np
 from bert_tf.evaluation.classification import softmax
 from data_gen.tokenization.vocabulary import Vocabulary
 
-SAMPLES_FILE = "eval_samples.jsonl"
 _MOST_SAMPLES = 20
 # Tokens on each side of a mask.
 _CONTEXT = 12

@@ -23,14 +23,14 @@ from bert_tf.runs.task import Run, Task, row_flops
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import PretrainingPhase, find_phases, resize
-from bert_tf.tasks.pretraining.samples import SAMPLES_FILE, filled_masks
+from bert_tf.tasks.pretraining.samples import filled_masks
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
 from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import evaluation_dataset, training_dataset
 from bert_tf.training.phases import flops_ahead, phase_at
 from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.speed import describe_time
-from modeling.checkpoints.companion_files import CheckpointReader
+from modeling.checkpoints.companion_files import SAMPLES_FILE, CheckpointReader
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
