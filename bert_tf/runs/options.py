@@ -30,7 +30,7 @@ CALLBACKS = Plugins(
     "callback of runs",
     {
         "model_card": "bert_tf.runs.model_card:ModelCard",
-        TENSORBOARD: "bert_tf.training.tensorboard:TensorBoard",
+        TENSORBOARD: "bert_tf.report.tensorboard:TensorBoard",
         REPORT: "bert_tf.report.callback:Report",
         "mlflow": "bert_tf.extras.trackers:Mlflow",
         "wandb": "bert_tf.extras.trackers:Wandb",

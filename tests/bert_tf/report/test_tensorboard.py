@@ -6,7 +6,7 @@ from tensorboard.plugins.hparams import api_pb2
 
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.training.callbacks import RunStart
-from bert_tf.training.tensorboard import TensorBoard, write_session
+from bert_tf.report.tensorboard import TensorBoard, write_session
 from tests.bert_tf.training.hparams_page import read_hparams_page
 
 
