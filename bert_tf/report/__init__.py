@@ -3,6 +3,7 @@
     numbers.py      files of a run directory → `Numbers`, all that the report shows
     intervals.py    scores with intervals and trivial baselines
     pictures.py     numbers → drawings in SVG
+    rasters.py      numbers → pictures of pixels, for TensorBoard
     page.py         `Numbers` → HTML
     callback.py     writes the report of a run at its end
     tensorboard.py  metrics, options, and the same tables and pictures for TensorBoard

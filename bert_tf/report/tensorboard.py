@@ -1,19 +1,23 @@
-"""TensorBoard: metrics of a run, and its row on the page HParams.
+"""TensorBoard: metrics of a run, tables and pictures of its report, its row on the page HParams.
 
 The row has the options beside the best scores.
 """
 
 import functools
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
 from bert_common import files, locks
-from bert_common.errors import without_secrets
+from bert_common.errors import visible, without_secrets
 from bert_common.options import declared_options
 from bert_tf import charts
+from bert_tf.report import numbers, rasters
+from bert_tf.report.numbers import Numbers, Table
+from bert_tf.report.pictures import escape
 from bert_tf.training.callbacks import Callback, RunEnd, RunStart
 from bert_tf.training.run_directory import EVAL, TRAIN
 from data_gen.pretraining.records import masked_crc, record_header
@@ -21,6 +25,8 @@ from modeling.checkpoints.companion_files import BEST_DIRECTORY, read_best_recor
 
 # A fixed name lets a file that is written again replace the older one.
 _FILE = "events.out.tfevents.hparams"
+# Characters that Markdown would obey.
+_MARKDOWN = re.compile(r"[\\`*_\[\]|]")
 # Options that every row has, so that runs can be compared by them.
 _ALWAYS = {"learning_rate", "train_batch_size", "num_train_epochs", "num_train_steps", "seed"}
 
@@ -88,6 +94,8 @@ class TensorBoard(Callback):
         return self._writers[split].as_default(step)
 
     def on_run_end(self, end: RunEnd) -> None:
+        with self._writing(EVAL, end.step):
+            show_predictions(numbers.read(self._directory))
         if not self._is_training or end.error is not None:
             return
         metrics = end.metrics
@@ -97,6 +105,45 @@ class TensorBoard(Callback):
             if best:
                 metrics = best["metrics"]
         write_session(self._directory, self._values, self._begun, time.time(), metrics)
+
+
+def show_predictions(content: Numbers) -> None:
+    """Writes what predictions show, as the report does: tables as texts, pictures as rasters."""
+    for table in content.tables:
+        if table.rows:
+            tf.summary.text(_tag(table.title), markdown(table))
+    if content.confusion is not None:
+        names = ", ".join(visible(name) for name in content.confusion.names)
+        tf.summary.image(
+            "predictions/confusion_matrix",
+            rasters.confusion(content.confusion.matrix)[None],
+            description=f"True classes in rows, predicted ones in columns: {names}",
+        )
+    if content.reliability:
+        tf.summary.image(
+            "predictions/reliability",
+            rasters.reliability(content.reliability)[None],
+            description="Accuracy by predicted probability; on the diagonal probabilities are true",
+        )
+
+
+def _tag(title: str) -> str:
+    return f"predictions/{title.lower().replace(' ', '_')}"
+
+
+def markdown(table: Table) -> str:
+    """Returns a table as TensorBoard's page Text shows it; cells are texts without markup."""
+    rows = [table.header, ["---"] * len(table.header), *table.rows]
+    lines = []
+    for row in rows:
+        lines.append(f"| {' | '.join(_cell(value) for value in row)} |")
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return _MARKDOWN.sub(r"\\\g<0>", escape(value))
 
 
 def write_session(

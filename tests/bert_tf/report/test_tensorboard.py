@@ -1,12 +1,19 @@
+import json
 import os
+import re
 
+import numpy as np
+import pytest
 import tensorflow as tf
+from tensorboard import plugin_util
 from tensorboard.backend.event_processing import plugin_event_accumulator
 from tensorboard.plugins.hparams import api_pb2
 
-from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.training.callbacks import RunStart
+from bert_tf.report import rasters
+from bert_tf.report.numbers import Bin
 from bert_tf.report.tensorboard import TensorBoard, write_session
+from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.training.callbacks import RunEnd, RunStart
 from tests.bert_tf.training.hparams_page import read_hparams_page
 
 
@@ -74,3 +81,51 @@ def test_a_resumed_run_has_every_step_once(tmp_path):
     events = accumulator.Tensors(tag)
     assert [event.step for event in events] == [1, 2, 3, 4, 5, 6, 7, 8, 9]
     assert float(tf.make_ndarray(events[4].tensor_proto)) == 4.0
+
+
+def test_tables_and_pictures_are_those_of_the_report(tmp_path):
+    """An evaluation alone writes them; TensorBoard makes pages of them without their markup."""
+    names = ["a|b", "<i>x</i>"]
+    rows = []
+    for number, (true, label) in enumerate(((0, 0), (0, 0), (0, 1), (1, 1))):
+        probabilities = {names[label]: 0.75, names[1 - label]: 0.25}
+        example = {"id": str(number), "text_a": "<b>*some*</b>\ntext", "true_label": names[true]}
+        rows.append({**example, "label": names[label], "probabilities": probabilities})
+    (tmp_path / "eval_predictions.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows)
+    )
+    options = ClassificationOptions(task_name="mrpc", output_dir=str(tmp_path), do_eval=True)
+    callback = TensorBoard()
+    callback.on_run_begin(RunStart(options, str(tmp_path), False, 5, print))
+    callback.on_run_end(RunEnd(5, {}, {}, None))
+    accumulator = plugin_event_accumulator.EventAccumulator(str(tmp_path / "eval"))
+    accumulator.Reload()
+    values = {}
+    for tag in accumulator.Tags()["tensors"]:
+        (event,) = accumulator.Tensors(tag)
+        assert event.step == 5
+        values[tag] = tf.make_ndarray(event.tensor_proto)
+    # Width, height, pictures.
+    picture = tf.io.decode_png(values["predictions/confusion_matrix"][2]).numpy()
+    assert (rasters.confusion(np.array([[1, 0], [1, 2]])) == picture).all()
+    assert "predictions/reliability" in values
+    page = plugin_util.markdowns_to_safe_html(
+        values["predictions/most_confident_errors"].reshape(-1), "".join
+    )
+    cells = re.findall("<td>(.*?)</td>", page)
+    assert cells == ["2", r"&lt;b&gt;*some*&lt;/b&gt;\ntext", "a|b", "&lt;i&gt;x&lt;/i&gt;", "0.75"]
+
+
+def test_rasters():
+    matrix = rasters.confusion(np.array([[4, 0, 0], [1, 3, 0], [0, 0, 0]]))
+    cell = len(matrix) // 3
+    colors = matrix[cell // 2 :: cell, cell // 2 :: cell].astype(int)
+    # Green is certain, red is rare, white is nothing.
+    assert colors[0, 0, 1] > colors[0, 0, 0]
+    assert colors[1, 0, 0] > colors[1, 0, 1]
+    assert colors[2].min() > 200
+    picture = rasters.reliability([Bin(0.75, 0.25, 3)])
+    rows, columns = np.nonzero((picture == rasters._RIGHT).all(axis=2))
+    assert (rows.mean() / len(picture), columns.mean() / len(picture)) == pytest.approx(
+        (0.75, 0.75), abs=0.01
+    )

@@ -125,12 +125,14 @@ def test_tensorboard_shows_scalars(trained):
     (path,) = (trained / "eval").glob("events*")
     events = tf.compat.v1.train.summary_iterator(str(path))
     values = {value.tag: value for event in events for value in event.summary.value}
-    assert set(values) == {
+    assert set(values) >= {
         "loss/loss",
         "quality/accuracy",
         "quality/f1",
         "quality/macro_f1",
         "quality/matthews_correlation",
+        "predictions/confusion_matrix",
+        "predictions/reliability",
     }
     assert "example" in values["quality/accuracy"].metadata.summary_description
 
