@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_common import parallel
+from data_gen.labeled.read_part import read_part
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vectorized import ragged_range
 from data_gen.tokenization.vocabulary import Vocabulary
@@ -161,24 +162,41 @@ def head_length(length, lose: str, is_first: bool = True):
       lose: see `encode_pairs`.
       is_first: this is the first text of a pair.
     """
-    if lose == MIDDLE:
+    keeps_start, keeps_end = _keeps(lose, is_first)
+    if keeps_start and keeps_end:
         return (length + 3) // 4
-    if lose == START or (lose == START_OF_A and is_first):
+    if keeps_end:
         # Zero in the type and shape of the argument.
         return length * 0
     return length
+
+
+def _keeps(lose: str, is_first: bool = True) -> tuple[bool, bool]:
+    """Returns whether truncation leaves tokens of the start of a text, and of its end."""
+    if lose == MIDDLE:
+        return True, True
+    reads_end = lose == START or (lose == START_OF_A and is_first)
+    return not reads_end, reads_end
 
 
 def _encode_portion(
     tokenizer: Tokenizer, max_seq_length: int, lose: str, texts: tuple[list[str], list[str] | None]
 ) -> PairFeatures:
     text_a, text_b = texts
-    a_ids, a_length, _ = tokenizer.encode_batch(text_a)
+    # One token more than fits shows that a text loses some.
+    read = functools.partial(read_part, tokenizer, tokens=max_seq_length)
+    keeps_start, keeps_end = _keeps(lose)
+    a_ids, a_length, _ = tokenizer.encode_batch(
+        [read(text, keep_start=keeps_start, keep_end=keeps_end) for text in text_a]
+    )
     if text_b is None:
         b_ids = np.zeros(0, np.int32)
         b_length = np.zeros_like(a_length)
     else:
-        b_ids, b_length, _ = tokenizer.encode_batch(text_b)
+        keeps_start, keeps_end = _keeps(lose, is_first=False)
+        b_ids, b_length, _ = tokenizer.encode_batch(
+            [read(text, keep_start=keeps_start, keep_end=keeps_end) for text in text_b]
+        )
     # The result of the original's loop in `_truncate_seq_pair`: a text has the room that the other
     # one leaves, and at least half of it; the first text has the larger half.
     room = max_seq_length - 2 - (b_length > 0)

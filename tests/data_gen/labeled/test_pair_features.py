@@ -7,13 +7,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_gen.labeled import pair_features
-from data_gen.labeled.pair_features import END, MIDDLE, START_OF_A, encode_pairs, encode_windows
+from data_gen.labeled.pair_features import (
+    END,
+    MIDDLE,
+    START,
+    START_OF_A,
+    encode_pairs,
+    encode_windows,
+)
 from data_gen.tokenization.tokenizer import Tokenizer
 from tests.data_gen.tokenization.common import TEXTS, TOKENIZERS
 
 TOKENIZER = TOKENIZERS[True]
 WORDS = ["un", "able", "unable", "the", "ab", "!"]
 SENTENCES = st.lists(st.sampled_from([*WORDS, " ", ""]), max_size=12).map(" ".join)
+# Many times as long as what is read of them, with places where a cut would change tokens.
+_PIECES = [
+    *WORDS,
+    " ",
+    "\n",
+    300 * " ",
+    "ab" * 80,
+    "文",
+    "文能",
+    "\u0301",
+    "Σ",
+    "a\u00ad",
+    "\0",
+    "[SEP]",
+]
+LONG = st.lists(st.sampled_from(_PIECES), max_size=300).map("".join)
 
 
 def plain(tokenizer, text_a, text_b, max_seq_length, keep_end_of_a=False):
@@ -77,6 +100,34 @@ def test_every_example_is_that_of_a_plain_loop(pairs, max_seq_length, is_pair, k
     )
 
 
+@settings(deadline=None)
+@given(LONG, LONG, st.integers(3, 9), st.sampled_from([END, START_OF_A]))
+def test_a_long_text_has_the_tokens_of_the_whole(text_a, text_b, max_seq_length, truncation):
+    check(TOKENIZER, [text_a], [text_b], max_seq_length, truncation=truncation)
+    check(TOKENIZER, [text_a], None, max_seq_length, truncation=truncation)
+
+
+@pytest.mark.parametrize("truncation", [END, MIDDLE, START])
+@pytest.mark.parametrize("unit", ["the unable ", "文能 ", "文", "able\n"])
+def test_no_more_of_a_text_is_tokenized_than_is_read(truncation, unit):
+    class Counting(Tokenizer):
+        characters = 0
+
+        def encode_batch(self, texts, *arguments):
+            self.characters += sum(len(text) for text in texts)
+            return super().encode_batch(texts, *arguments)
+
+    ids = []
+    counts = []
+    for length in (10_000, 1_000_000):
+        tokenizer = Counting(TOKENIZER.vocabulary)
+        text = unit * (length // len(unit))
+        ids.append(encode_pairs(tokenizer, [text], None, 16, truncation=truncation).input_ids)
+        counts.append(tokenizer.characters)
+    np.testing.assert_array_equal(ids[0], ids[1])
+    assert counts[1] == counts[0] < 2_000
+
+
 @pytest.mark.golden
 @pytest.mark.parametrize("max_seq_length", [128, 32])
 def test_the_originals_features(golden, golden_set, max_seq_length):
@@ -124,7 +175,7 @@ def test_no_examples_and_impossible_arguments():
 
 @settings(deadline=None, max_examples=40)
 @given(
-    st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=8),
+    st.lists(st.tuples(SENTENCES | LONG, SENTENCES | LONG), min_size=1, max_size=8),
     st.integers(3, 24),
     st.booleans(),
 )
