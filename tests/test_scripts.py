@@ -85,6 +85,7 @@ MISTAKES = {
     "run_pretraining.py --do_train --output_dir=out --bert_config_file={here} --phases=8:1:nowhere*": "--phases: no file matches 'nowhere*'",
     "run_classifier.py --do_train --output_dir=out --task_name=mrcp": "--task_name=mrcp is unknown: did you mean mrpc?",
     "run_classifier.py --do_train --output_dir=out --task_name=rte --learning_rate=1e-3,fast": "--learning_rate=1e-3,fast: a number is expected, or several separated by commas",
+    "run_classifier.py --do_train --output_dir=out --task_name=custom --train_file={here} --file_format=csv --text_a_column=text": "no column 'text' (--text_a_column)",
     "run_squad.py --do_predict": "--output_dir must be given",
     "run_squad.py --config=recipes/squad1_base.yaml --train_file=nowhere --predict_file={here}": "nowhere",
     "predict.py --init_checkpoint=nowhere": "nowhere",

@@ -57,6 +57,26 @@ def read_named_columns(
     return read_table(bad, flag, file_format, locate, delimiter=delimiter, is_literal=is_literal)
 
 
+def check_columns(
+    path: str,
+    flag: str,
+    named: Sequence[tuple[str, str]],
+    file_format: str = "auto",
+    delimiter: str | None = None,
+) -> None:
+    """Refuses a TSV or CSV file without one of the columns, as `read_named_columns` would.
+
+    The first rows are read, so that a run can say so before it loads what it computes with.
+
+    Raises:
+      UserError: see `read_named_columns`.
+    """
+    file_format = format_of_file(path, flag, file_format)
+    if file_format in ("tsv", "csv"):
+        locate = functools.partial(locate_named, path, named)
+        read_delimited(BadRows(path), flag, file_format, locate, delimiter)
+
+
 def locate_named(
     path: str,
     named: Sequence[tuple[str, str]],

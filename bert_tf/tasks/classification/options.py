@@ -3,12 +3,15 @@
 import dataclasses
 import math
 
+from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, option
+from bert_common.remote_files import is_remote
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import DistillationOptions, FineTuningOptions, HeadDropoutOptions
 from bert_tf.tasks.options import delimiter_option
 from data_gen.labeled import glue
+from data_gen.labeled.named_columns import check_columns
 from data_gen.labeled.row_formats import FORMATS
 
 CUSTOM = "custom"
@@ -220,6 +223,21 @@ class ClassificationOptions(
             raise UserError(
                 f"--eval_files is not for --task_name={glue.XNLI}: see --eval_languages"
             )
+
+    def check_inputs(self) -> None:
+        super().check_inputs()
+        path = self.train_file
+        # A pipe can be read once, and TensorFlow reads remote files.
+        if not self.is_custom or not path or files.is_special(path) or is_remote(path):
+            return
+        named = []
+        for flag in ("text_a_column", "text_b_column", "label_column"):
+            name = getattr(self, flag)
+            if name is not None:
+                named.append((name, flag))
+        named += [(name, "label_columns") for name in self.label_columns]
+        if self.text_a_column:
+            check_columns(path, "train_file", named, self.file_format, self.delimiter)
 
     def listed_weights(self) -> list[float]:
         """Returns the numbers of --class_weights; empty if they are no numbers."""
