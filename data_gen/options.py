@@ -13,6 +13,7 @@ Library code takes the same classes: the command line makes `PretrainingDataOpti
 import dataclasses
 import os
 import re
+from typing import NamedTuple
 
 import numpy as np
 
@@ -150,6 +151,22 @@ class MaskingOptions(Options):
         MaskingRatios.parse(self.masking)
 
 
+class Share(NamedTuple):
+    """Work of one of `count` machines: every `count`-th item, from `number` on, counted from 0."""
+
+    number: int
+    count: int
+
+    @property
+    def name(self) -> str:
+        """For names of files, e.g. "1-of-4"."""
+        return f"{self.number + 1}-of-{self.count}"
+
+    def of(self, total: int) -> range:
+        """Returns the numbers of the items, of so many, that this machine does."""
+        return range(self.number, total, self.count)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainingDataOptions(MaskingOptions, TextOptions):
     """Pre-training data."""
@@ -205,9 +222,18 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
     )
     gzip_compress: bool = option(False, "Compress the records with gzip, under the same names.")
     resume: bool = option(False, "Resume an interrupted run with the same flags.")
+    part: str | None = option(
+        None,
+        "Share of this machine, e.g. 1/4, of work in a directory that all machines see. Give the "
+        "command twice on each: first to prepare its share of the text, and when all are prepared "
+        "to write its share of the files.",
+        affects_result=False,
+    )
 
     def check(self) -> None:
         super().check()
+        if self.part is not None:
+            self._check_part()
         # [CLS] and one [SEP] per segment are never masked.
         num_special_tokens = 3 if self.next_sentence_prediction else 2
         maskable = self.max_seq_length - num_special_tokens
@@ -227,6 +253,25 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
                     f"--output_file: {name.strip()} is not on a local disk, where the work "
                     "directory beside it must be: write the records on a local disk, then copy them"
                 )
+
+    def _check_part(self) -> None:
+        is_part = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", str(self.part))
+        if not is_part or self.share.number >= self.share.count:
+            raise UserError(f"--part={self.part}: a number and how many there are, e.g. 1/4")
+        num_files = len(self.output_files()[0])
+        if self.share.count > num_files:
+            raise UserError(
+                f"--part={self.part}: {self.share.count} machines can't share {num_files} files: "
+                f"give --output_file=NAME@{self.share.count} or more"
+            )
+
+    @property
+    def share(self) -> Share:
+        """The work of this machine, by --part."""
+        if self.part is None:
+            return Share(0, 1)
+        number, _, count = self.part.partition("/")
+        return Share(int(number) - 1, int(count))
 
     @property
     def schema(self) -> Schema:

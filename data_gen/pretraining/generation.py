@@ -37,7 +37,7 @@ from bert_common import files, json_files, outputs, parallel
 from bert_common.errors import UserError, say
 from bert_common.options import declared_options
 from bert_common.progress import Progress, painter
-from data_gen.options import PretrainingDataOptions
+from data_gen.options import PretrainingDataOptions, Share
 from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
 from data_gen.pretraining.work_directory import WorkDirectory
 from data_gen.pretraining.workers import PORTIONS, tokenizer_of
@@ -47,7 +47,9 @@ from data_gen.tokenization.vocabulary import check_beside
 _NUM_PRINTED_EXAMPLES = 3
 # Options that do not change the bytes of the records, and the names of files, which are compared
 # separately.
-_NOT_COMPARED = ("input_file", "output_file", "num_workers", "resume")
+_NOT_COMPARED = ("input_file", "output_file", "num_workers", "resume", "part")
+# Steps of a share (--part).
+_PREPARED, _WRITTEN = "prepared", "written"
 
 
 def run(options: PretrainingDataOptions) -> None:
@@ -66,6 +68,8 @@ def run(options: PretrainingDataOptions) -> None:
     if note is not None:
         say(note, file=sys.stderr)
     result = generate(options)
+    if result is None:
+        return
     output_files, stats_file = options.output_files()
     paint = painter(sys.stdout)
     say("The first examples; {…} is a masked token:")
@@ -109,15 +113,20 @@ def _predictions_note(options: PretrainingDataOptions) -> str | None:
     return None
 
 
-def generate(options: PretrainingDataOptions) -> dict:
+def generate(options: PretrainingDataOptions) -> dict | None:
     """Writes the records and their statistics.
 
+    With --part one of several machines does its next step: it makes its share of the runs or, when
+    all have been made, of the shards. The bytes are those of the command without it.
+
     Returns:
-      The content of the statistics file: options, counts, shares, warnings, shards, time.
+      The content of the statistics file: options, counts, shares, warnings, shards, time. None if
+      other steps or machines are still to come.
 
     Raises:
       UserError: the input, an output or the disk is at fault, there is nothing to resume or
-        something in the way, or the vocabulary contradicts the `tokenizer_config.json` beside it.
+        something in the way, or the vocabulary contradicts the `tokenizer_config.json` beside it;
+        with --part, another share is not prepared, or was prepared with other settings.
     """
     tokenizer = tokenizer_of(options)
     check_beside(tokenizer.vocabulary, options.do_lower_case, options.strip_accents)
@@ -135,7 +144,8 @@ def generate(options: PretrainingDataOptions) -> dict:
     for path in output_files:
         files.make_output_directory(os.path.dirname(path) or ".", "output_file")
     identity = _identity(options, input_files, output_files)
-    if options.resume and all(os.path.exists(path) for path in [stats_file, *output_files]):
+    continues = options.resume or options.part is not None
+    if continues and all(os.path.exists(path) for path in [stats_file, *output_files]):
         finished = json_files.read_object(stats_file)
         # The detour by JSON turns tuples into lists, as they are in the file that it is compared
         # with.
@@ -147,9 +157,69 @@ def generate(options: PretrainingDataOptions) -> dict:
                     work.keep = False
             return finished
     options = dataclasses.replace(options, vocab_file=files.absolute(options.vocab_file))
+    if options.part is not None:
+        return _next_step(options, identity, input_files, output_files, stats_file)
     with WorkDirectory(output_files[0], identity, options.resume) as work:
-        result = _generate(options, work, identity, input_files, output_files)
-        work.publish(output_files, stats_file, result)
+        prepared = _prepare(options, work, input_files)
+        _check_text(work, [prepared], input_files)
+        runs = [work.run_path(number) for number in range(prepared["portions"])]
+        written = _write(options, work, runs, output_files)
+        result = _statistics(options, identity, [prepared], [written], output_files)
+        work.publish(dict(enumerate(output_files)), stats_file)
+        work.finish(stats_file, result)
+    return result
+
+
+def _next_step(
+    options: PretrainingDataOptions,
+    identity: dict,
+    input_files: Sequence[str],
+    output_files: Sequence[str],
+    stats_file: str,
+) -> dict | None:
+    """Does the next step of a share; see `generate`."""
+    share = options.share
+    shares = []
+    for number in range(share.count):
+        name = Share(number, share.count).name
+        shares.append(WorkDirectory(output_files[0], identity, resume=True, share=name))
+    with shares[share.number] as work:
+        if work.read_step(_PREPARED) is None:
+            work.write_step(_PREPARED, _prepare(options, work, input_files))
+            say(
+                f"--part={options.part} is prepared: when all {share.count} are, give the same "
+                "commands again to write the files"
+            )
+            return None
+        prepared = []
+        for number, other in enumerate(shares, 1):
+            facts = other.read_step(_PREPARED)
+            if facts is None:
+                raise UserError(
+                    f"--part={options.part} is prepared, --part={number}/{share.count} is not: "
+                    "prepare it by the same command, then write the files by this one"
+                )
+            other.check_same()
+            prepared.append(facts)
+        _check_text(work, prepared, input_files)
+        if work.read_step(_WRITTEN) is None:
+            runs = []
+            for number in range(prepared[0]["portions"]):
+                runs.append(shares[number % share.count].run_path(number))
+            facts = _write(options, work, runs, output_files)
+            own_files = {number: output_files[number] for number in share.of(len(output_files))}
+            work.publish(own_files, stats_file)
+            work.write_step(_WRITTEN, facts)
+        written = [other.read_step(_WRITTEN) for other in shares]
+        missing = [str(number) for number, facts in enumerate(written, 1) if facts is None]
+        if missing:
+            say(f"--part={options.part} has written its files; to come: {', '.join(missing)}")
+            return None
+        result = _statistics(options, identity, prepared, written, output_files)
+        work.finish(stats_file, result)
+        for other in shares:
+            if other is not work:
+                other.remove()
     return result
 
 
@@ -174,67 +244,115 @@ def _identity(
     return identity
 
 
-def _generate(
-    options: PretrainingDataOptions,
-    work: WorkDirectory,
-    identity: dict,
-    input_files: Sequence[str],
-    output_files: Sequence[str],
+def _prepare(
+    options: PretrainingDataOptions, work: WorkDirectory, input_files: Sequence[str]
 ) -> dict:
-    """Fills the work directory with all shards; returns the content of the statistics file."""
+    """Makes the runs of a share of the text, all of it without --part.
+
+    Returns:
+      Facts: portions and text_bytes of the whole text; counts, peak_bytes, seconds of the share.
+    """
     started = time.monotonic()
-    tokenizer = tokenizer_of(options)
     text = _scan(options, work, input_files)
     if text.blocks:
         portions = corpus.make_portions(text, options.generator(PORTIONS))
     else:
         # A corpus of blank lines has no blocks to deal; the error about it comes below.
         portions = []
-    counts = {"nul_bytes": text.nul_bytes}
+    counts = {}
+    if options.share.number == 0:
+        counts["nul_bytes"] = text.nul_bytes
     peak_bytes = 0
     for facts in _make_runs(work, options, text, portions):
         statistics.add(counts, facts["counts"])
         peak_bytes = max(peak_bytes, facts["peak_bytes"])
-    if not counts.get("tokens"):
+    return {
+        "portions": len(portions),
+        "text_bytes": text.size,
+        "counts": counts,
+        "peak_bytes": peak_bytes,
+        "seconds": time.monotonic() - started,
+    }
+
+
+def _check_text(work: WorkDirectory, prepared: Sequence[dict], input_files: Sequence[str]) -> None:
+    """Raises `UserError` if there are no tokens in all of the text."""
+    if not any(facts["counts"].get("tokens") for facts in prepared):
         work.keep = False
         names = ", ".join(input_files[:3]) + (", …" if len(input_files) > 3 else "")
         raise UserError(f"--input_file: no text in {names}")
-    runs = [work.run_path(number) for number in range(len(portions))]
+
+
+def _write(
+    options: PretrainingDataOptions,
+    work: WorkDirectory,
+    runs: list[str],
+    output_files: Sequence[str],
+) -> dict:
+    """Makes a share of the shards from all runs, without --part all shards.
+
+    Returns:
+      Facts: counts, peak_bytes, seconds; shards, number of a shard → bytes, instances and rows.
+    """
+    started = time.monotonic()
     bits = external_shuffle.choose_bucket_bits(runs)
     plan = external_shuffle.plan_parts(runs, bits, len(output_files))
+    own_shards = options.share.of(len(output_files))
     # Shards are checked after the runs, because the plan follows from the keys of all runs.
     if work.resumed:
-        work.check_shards(plan, output_files)
-    shards = []
-    for path, parts in zip(output_files, plan, strict=True):
-        num_instances = sum(part.last - part.first for part in parts)
-        shards.append({"file": os.path.basename(path), "bytes": 0, "instances": num_instances})
-        shards[-1]["rows"] = 0
-    all_parts = list(itertools.chain.from_iterable(plan))
-    made_parts = _make_parts(work, options, runs, bits, all_parts)
-    for part, facts in zip(all_parts, made_parts, strict=True):
+        work.check_shards({number: plan[number] for number in own_shards}, output_files)
+    counts: dict[str, int] = {}
+    peak_bytes = 0
+    rows = dict.fromkeys(own_shards, 0)
+    own_parts = [part for number in own_shards for part in plan[number]]
+    made_parts = _make_parts(work, options, runs, bits, own_parts)
+    for part, facts in zip(own_parts, made_parts, strict=True):
         statistics.add(counts, facts["counts"])
         peak_bytes = max(peak_bytes, facts["peak_bytes"])
-        shards[part.shard]["rows"] += facts["counts"].get("rows", 0)
-    for number, shard in enumerate(shards):
-        # The sizes are known only now, after the last part has been appended to its shard.
-        shard["bytes"] = work.shard_sizes.get(number, 0)
+        rows[part.shard] += facts["counts"].get("rows", 0)
+    shards = {}
+    for number in own_shards:
+        shards[str(number)] = {
+            "file": os.path.basename(output_files[number]),
+            "bytes": work.shard_sizes.get(number, 0),
+            "instances": sum(part.last - part.first for part in plan[number]),
+            "rows": rows[number],
+        }
+    seconds = time.monotonic() - started
+    return {"counts": counts, "peak_bytes": peak_bytes, "seconds": seconds, "shards": shards}
+
+
+def _statistics(
+    options: PretrainingDataOptions,
+    identity: dict,
+    prepared: Sequence[dict],
+    written: Sequence[dict],
+    output_files: Sequence[str],
+) -> dict:
+    """Returns the content of the statistics file from the facts of all shares."""
+    counts: dict[str, int] = {}
+    shards: dict[str, dict] = {}
+    steps = [*prepared, *written]
+    for facts in steps:
+        statistics.add(counts, facts["counts"])
+    for facts in written:
+        shards.update(facts["shards"])
     return {
         **identity,
-        "vocab_size": tokenizer.vocabulary.size,
+        "vocab_size": tokenizer_of(options).vocabulary.size,
         "instances": counts["instances"],
-        "shards": shards,
+        "shards": [shards[str(number)] for number in range(len(output_files))],
         "counts": counts,
         "statistics": statistics.summarize(counts),
         "warnings": statistics.find_warnings(
             counts, options.max_seq_length, options.next_sentence_prediction, len(shards)
         ),
         "run": {
-            "seconds": round(time.monotonic() - started, 2),
+            "seconds": round(sum(facts["seconds"] for facts in steps), 2),
             "resumed": options.resume,
-            "text_bytes": text.size,
+            "text_bytes": prepared[0]["text_bytes"],
             "num_workers": options.workers,
-            "peak_mib_per_worker": round(peak_bytes / 2**20),
+            "peak_mib_per_worker": round(max(facts["peak_bytes"] for facts in steps) / 2**20),
         },
     }
 
@@ -268,11 +386,16 @@ def _make_runs(
     text: corpus.Corpus,
     portions: list[list[corpus.Block]],
 ) -> Iterator[dict]:
-    """Makes the runs that are missing; yields the facts of all runs."""
+    """Makes the runs of a share that are missing; yields the facts of all of the share."""
     missing = []
     num_instances = 0
-    with Progress("instances", total=text.size, unit="B") as progress:
-        for number, blocks in enumerate(portions):
+    numbers = options.share.of(len(portions))
+    sizes = {}
+    for number in numbers:
+        sizes[number] = sum(block.end - block.start for block in portions[number])
+    with Progress("instances", total=sum(sizes.values()), unit="B") as progress:
+        for number in numbers:
+            blocks = portions[number]
             path = work.run_path(number)
             facts = external_shuffle.read_complete_run(path) if work.resumed else None
             if facts is None:
@@ -282,8 +405,7 @@ def _make_runs(
                 missing.append((number, blocks, other_blocks, path))
                 continue
             num_instances += facts["instances"]
-            size = sum(block.end - block.start for block in blocks)
-            progress.advance(size, instances=f"{num_instances:,}")
+            progress.advance(sizes[number], instances=f"{num_instances:,}")
             yield facts
         make = functools.partial(workers.make_run, options)
         for facts in parallel.ordered_map(make, missing, options.workers):

@@ -127,7 +127,8 @@ def find_records(patterns: str, flag: str) -> list[str]:
 
     Raises:
       UserError: as `files.expand_patterns`; there are only statistics, or shards of two sets of one
-        name, which an earlier run with another number of shards has left.
+        name, which an earlier run with another number of shards has left; or machines that share
+        the work have not written all shards of a set.
     """
     matches = files.expand_patterns(patterns, flag)
     paths = [path for path in matches if not path.endswith(STATISTICS_SUFFIX)]
@@ -146,7 +147,22 @@ def find_records(patterns: str, flag: str) -> list[str]:
                 f"--{flag}={patterns} matches files of two sets, {shard['name']}-*-of-{other} and "
                 f"{shard['name']}-*-of-{shard['count']}: name one of them, or remove the other"
             )
+    for name, count in counts.items():
+        _check_complete(name, count, flag)
     return paths
+
+
+def _check_complete(name: str, count: str, flag: str) -> None:
+    """Raises `UserError` if machines (--part) have not written all shards of a set."""
+    if files.is_remote(name):
+        return
+    folder, base = os.path.split(f"{name}-00000-of-{count}")
+    work = glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(base)}.*-of-*.partial"))
+    if work:
+        raise UserError(
+            f"--{flag}: {name}-*-of-{count} is not complete: create_pretraining_data.py --part has "
+            f"work left in {min(work)}; give its command again on each machine"
+        )
 
 
 def statistics_of(paths: Sequence[str]) -> list[str | None]:

@@ -1,9 +1,11 @@
 """The work directory of `generation.py`, which contains everything until all records are complete.
 
-For an output `records.tfrecord` it is `.records.tfrecord.partial` beside it, and contains
-`manifest.json` (the job), `run-*` and `part-*` (finished work), and `shard-*` (concatenated parts).
-A part's `.json` stays when its bytes have moved into the shard, so that the number of valid bytes
-of a shard is known at any moment.
+For an output `records.tfrecord` it is `.records.tfrecord.partial` beside it, for one of four
+machines (`--part=1/4`) `.records.tfrecord.1-of-4.partial`. It contains `manifest.json` (the job),
+`run-*` and `part-*` (finished work), and `shard-*` (concatenated parts); of a share also
+`prepared.json` and `written.json`, which mark the ends of its steps. A part's `.json` stays when
+its bytes have moved into the shard, so that the number of valid bytes of a shard is known at any
+moment.
 """
 
 import contextlib
@@ -12,7 +14,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from bert_common import files, json_files, locks
 from bert_common.errors import UserError, say
@@ -22,7 +24,8 @@ _SYNC_EVERY_BYTES = 64 << 20
 # Names in a work directory: nothing else is ever removed. Earlier versions wrote "lock" and
 # "outcome".
 _OWN_NAME = re.compile(
-    r"lock|manifest\.json|\.manifest\.json\.\S+\.tmp|(run|part|shard|text)-\d+[-.\w]*|outcome-[-.\w]+"
+    r"lock|(manifest|prepared|written)\.json|\.(manifest|prepared|written)\.json\.\S+\.tmp|"
+    r"(run|part|shard|text)-\d+[-.\w]*|outcome-[-.\w]+"
 )
 
 
@@ -32,7 +35,7 @@ def _is_leftover(name: str) -> bool:
 
 
 class WorkDirectory:
-    """A context that locks the directory, and removes it after `publish`.
+    """A context that locks the directory, and removes it after `finish`.
 
     Attributes:
       resumed: the work of an earlier run is used.
@@ -41,7 +44,7 @@ class WorkDirectory:
       shard_sizes: number of a shard → bytes of the parts that `append_part` has moved there.
     """
 
-    def __init__(self, output_file: str, identity: dict, resume: bool):
+    def __init__(self, output_file: str, identity: dict, resume: bool, share: str = ""):
         """Makes a context for the directory of the first output.
 
         Entering it raises `UserError` if work of other settings is to be resumed, if finished work
@@ -49,8 +52,12 @@ class WorkDirectory:
 
         Args:
           identity: all that the records depend on, for JSON; --resume compares it.
+          share: name of the share of the work that one of several machines has, e.g. "1-of-4"; each
+            has a directory of its own.
         """
         folder, name = os.path.split(os.path.abspath(output_file))
+        if share:
+            name += f".{share}"
         self.path = os.path.join(folder, f".{name}.partial")
         self.resumed = False
         self._identity = json.loads(json.dumps(identity))
@@ -85,7 +92,7 @@ class WorkDirectory:
         manifest = os.path.join(self.path, "manifest.json")
         self.resumed = self._resume and os.path.exists(manifest)
         if self.resumed:
-            self._check_same(json_files.read_object(manifest))
+            self.check_same()
             self._clear(_is_leftover)
             return
         if os.path.exists(manifest) and self._has_finished_work():
@@ -96,8 +103,9 @@ class WorkDirectory:
         self._clear()
         json_files.write(manifest, self._identity)
 
-    def _check_same(self, recorded: dict) -> None:
+    def check_same(self) -> None:
         """Raises `UserError` if the work was begun with other settings or another corpus."""
+        recorded = json_files.read_object(os.path.join(self.path, "manifest.json"))
         for name in sorted(self._identity.keys() | recorded.keys()):
             if self._identity.get(name) != recorded.get(name):
                 if name == "input_file":
@@ -131,7 +139,8 @@ class WorkDirectory:
 
     def _has_finished_work(self) -> bool:
         return any(
-            name.startswith("run-") and name.endswith(".json") for name in os.listdir(self.path)
+            name.endswith(".json") and name.startswith(("run-", "prepared"))
+            for name in os.listdir(self.path)
         )
 
     def _clear(self, is_removed: Callable[[str], bool] | None = None) -> None:
@@ -168,14 +177,32 @@ class WorkDirectory:
         # The bytes have moved into the shard, or with the shard to its final path.
         return facts
 
+    def read_step(self, step: str) -> dict | None:
+        """Returns the facts of a step, "prepared" or "written", of a share; None before its end."""
+        return read_facts(os.path.join(self.path, step))
+
+    def write_step(self, step: str, facts: dict) -> None:
+        """Notes that a step of a share is complete; see `read_step`."""
+        json_files.write(os.path.join(self.path, f"{step}.json"), facts)
+
+    def remove(self) -> None:
+        """Removes the directory of another share, unless a process holds it."""
+        with contextlib.suppress(UserError, OSError):
+            with locks.directory_lock(self.path, "in use"):
+                self._clear()
+            os.rmdir(self.path)
+
     def check_shards(
-        self, shards: Sequence[Sequence[ShardPart]], output_files: Sequence[str]
+        self, shards: Mapping[int, Sequence[ShardPart]], output_files: Sequence[str]
     ) -> None:
         """Forgets the parts of a shard that has lost bytes, as after a power failure.
 
         They will be made again.
+
+        Args:
+          shards: number of a shard → its parts.
         """
-        for number, (parts, output) in enumerate(zip(shards, output_files, strict=True)):
+        for number, parts in shards.items():
             moved_bytes = 0
             for part in parts:
                 path = self.part_path(part)
@@ -184,7 +211,7 @@ class WorkDirectory:
                     moved_bytes += facts["bytes"]
             shard_bytes = 0
             # An output of earlier does not count beside an unfinished shard.
-            for path in (output, self._shard_path(number)):
+            for path in (output_files[number], self._shard_path(number)):
                 if os.path.exists(path):
                     shard_bytes = os.path.getsize(path)
             if shard_bytes < moved_bytes:
@@ -224,12 +251,13 @@ class WorkDirectory:
                     os.fsync(target.fileno())
             os.unlink(path)
 
-    def publish(self, output_files: Sequence[str], stats_file: str, stats: dict) -> None:
-        """Moves the shards to their final paths, then writes the statistics."""
+    def publish(self, output_files: Mapping[int, str], stats_file: str) -> None:
+        """Moves the shards to their final paths, number → path, and removes statistics of earlier
+        ones."""
         locks.check_held()
         with contextlib.suppress(FileNotFoundError):
             os.unlink(stats_file)
-        for number, path in enumerate(output_files):
+        for number, path in output_files.items():
             shard = self._shard_path(number)
             size = self.shard_sizes.get(number, 0)
             if os.path.exists(shard) or not size:
@@ -242,5 +270,8 @@ class WorkDirectory:
                     os.unlink(shard)
             if os.path.getsize(path) != size:
                 raise UserError(f"{path} has lost bytes: remove it, then give --resume")
+
+    def finish(self, stats_file: str, stats: dict) -> None:
+        """Writes the statistics of all records; the directory is removed afterwards."""
         json_files.write(stats_file, stats)
         self.keep = False

@@ -96,6 +96,27 @@ def test_first_run(run, folder):
     assert "[MASK]{" in result.out and "random next" in result.out and "documents" in result.out
 
 
+def test_parts_in_a_loop_of_the_shell(run, folder, project):
+    """The loop of docs/many_machines.md, with the parts at the same time."""
+    run(output_file="whole@3", random_seed=1)
+    words = command(project, output_file="parts@3", random_seed=1)
+    loop = """for step in prepare write; do
+        for part in 1 2 3; do "$@" --part=$part/3 || echo failed & done
+        wait
+    done"""
+    done = subprocess.run(
+        ["sh", "-c", loop, "sh", *words], capture_output=True, text=True, check=True
+    )
+    assert "failed" not in done.stdout and "masked" in done.stdout, done.stderr
+    for number in range(3):
+        whole = (folder / f"whole-{number:05d}-of-00003").read_bytes()
+        assert (folder / f"parts-{number:05d}-of-00003").read_bytes() == whole
+    # What is finished is neither made again nor lost.
+    before = sorted(os.listdir(folder))
+    assert subprocess.run([*words, "--part=2/3"], capture_output=True, check=True)
+    assert sorted(os.listdir(folder)) == before
+
+
 def test_no_next_sentence_prediction_and_other_flags(run, folder):
     run(
         next_sentence_prediction="false",

@@ -1,6 +1,9 @@
+import dataclasses
+import gzip
 import hashlib
 import json
 import os
+import pathlib
 import statistics as means
 
 import numpy as np
@@ -13,6 +16,8 @@ from data_gen.pretraining.generation import generate
 from tests.data_gen.pretraining.packed_rows import split_row
 from tests.oracles.data_generation import ReferenceGenerator
 from tests.oracles.tokenizer import ReferenceTokenizer
+
+_SAMPLES = pathlib.Path(__file__).resolve().parents[3] / "samples"
 
 
 @pytest.fixture(scope="module")
@@ -325,6 +330,52 @@ def test_any_number_of_workers_writes_the_same_bytes(golden, uncased_vocab, tmp_
         os.truncate(outputs[0], os.path.getsize(outputs[0]) - 1)
         hashes.append(_hashes(outputs))
     assert hashes[0] == hashes[1]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_machines_that_share_the_work_write_the_same_bytes(tmp_path, small_work, capsys, packed):
+    """With next segments drawn from other documents, shards that cross buckets, and a share without
+    any portion; steps may be repeated."""
+    sentences = gzip.decompress((_SAMPLES / "corpus.txt.gz").read_bytes()).split(b"\n")
+    text = b"\n\n".join(b"\n".join(sentences[first : first + 9]) for first in range(0, 700, 9))
+    (tmp_path / "corpus.txt").write_bytes(text)
+    expected = None
+    for count, shards in ((None, 5), (2, 5), (5, 5)):
+        options = PretrainingDataOptions(
+            input_file=str(tmp_path / "corpus.txt"),
+            output_file=f"{tmp_path}/{count}/records@{shards}",
+            vocab_file=str(_SAMPLES / "tiny_books/vocab.txt"),
+            dupe_factor=2,
+            num_workers=1,
+            packed=packed,
+        )
+        if count is None:
+            result = generate(options)
+        else:
+            machines = []
+            for number in range(1, count + 1):
+                machines.append(dataclasses.replace(options, part=f"{number}/{count}"))
+            assert generate(machines[0]) is None
+            with pytest.raises(UserError, match=f"--part=2/{count} is not"):
+                generate(machines[0])
+            for machine in machines[1:]:
+                assert generate(machine) is None
+            with pytest.raises(UserError, match="another --random_seed"):
+                generate(dataclasses.replace(machines[1], random_seed=1))
+            # The order does not matter, and a step that was done is not done again.
+            for machine in (*machines[::-1][:-1], machines[1]):
+                assert generate(machine) is None
+            assert "to come: 1\n" in capsys.readouterr().out
+            with pytest.raises(UserError, match="is not complete"):
+                records.find_records(f"{tmp_path}/{count}/records-*", "input_file")
+            result = generate(machines[0])
+            assert generate(machines[0]) == result
+        folder = tmp_path / str(count)
+        found = {path.name: path.read_bytes() for path in folder.glob("records-*")}
+        assert sorted(os.listdir(folder)) == sorted([*found, "records.stats.json"])
+        facts = {name: result[name] for name in ("counts", "statistics", "shards", "instances")}
+        expected = expected or (found, facts)
+        assert (found, facts) == expected
 
 
 def test_packed_rows_hold_the_same_sequences(golden, uncased_vocab, tmp_path, small_work):

@@ -33,7 +33,9 @@ PARTS = [ShardPart(0, 0, 0, 0, 1), ShardPart(0, 1, 1, 0, 1), ShardPart(1, 0, 1, 
 
 def publish(work: WorkDirectory, tmp_path) -> list[bytes]:
     outputs = [tmp_path / "out.tfrecord", tmp_path / "second"]
-    work.publish(list(map(str, outputs)), str(tmp_path / "stats.json"), {})
+    stats_file = str(tmp_path / "stats.json")
+    work.publish({number: str(path) for number, path in enumerate(outputs)}, stats_file)
+    work.finish(stats_file, {})
     return [path.read_bytes() for path in outputs]
 
 
@@ -56,7 +58,7 @@ def test_a_part_that_was_copied_half_is_copied_again(output, tmp_path):
         with open(work._shard_path(0), "ab") as file:
             file.write(b"c")
     with WorkDirectory(output, {}, resume=True) as work:
-        work.check_shards([PARTS[:2], PARTS[2:]], [output, str(tmp_path / "second")])
+        work.check_shards({0: PARTS[:2], 1: PARTS[2:]}, [output, str(tmp_path / "second")])
         for part in PARTS:
             work.append_part(part, work.read_part(part))
         assert publish(work, tmp_path) == [b"abcd", b"e"]
@@ -70,7 +72,7 @@ def test_a_shard_that_has_lost_bytes_is_made_again(output, tmp_path):
         with open(work._shard_path(0), "r+b") as file:
             file.truncate(3)
     with WorkDirectory(output, {}, resume=True) as work:
-        work.check_shards([PARTS[:2], PARTS[2:]], [output, str(tmp_path / "second")])
+        work.check_shards({0: PARTS[:2], 1: PARTS[2:]}, [output, str(tmp_path / "second")])
         assert [work.read_part(part) is None for part in PARTS] == [True, True, False]
 
 
