@@ -10,6 +10,7 @@
     row_stream.py       the rows of a table one by one, for predictions beside them
     glue.py             official files of GLUE and XNLI → `LabeledTexts`
     pair_features.py    texts and pairs → `PairFeatures`; long texts → `WindowFeatures`
+    read_part.py        the part of a long text that a model reads, before it is tokenized
     squad.py            SQuAD files → `SquadData`, checked and repaired for training
     squad_features.py   `SquadData` → `ContextTokens` and `Windows`
     triviaqa.py         TriviaQA → a SQuAD file
