@@ -18,7 +18,7 @@ PROJECT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = sorted((PROJECT / "docs").glob("*.md"))
 # Reasons for which a test of any row may be skipped, where others of its parameters have run.
 _OWN_DATA = "which is not part of the project"
-_TEST = re.compile(r"`(tests/[\w/]+\.py::\w+(?:\[[^`]*\])?)`")
+_TEST = re.compile(r"`(tests/[\w/]+\.py::(?:\w+::)?\w+(?:\[[^`]*\])?)`")
 _QUOTED = re.compile(r"skipped: “([^”]+)”")
 
 
@@ -78,8 +78,10 @@ def broken(promises: list[Promise], outcomes: dict[str, list[tuple[str, str]]]) 
 
 def place(test: str) -> tuple[pathlib.Path, str]:
     """Returns the file and the function of a node id."""
-    path, _, name = test.partition("::")
-    return PROJECT / path, name.partition("[")[0]
+    name = test.partition("[")[0]
+    path = name.partition("::")[0]
+    # A test may be in a class.
+    return PROJECT / path, name.rpartition("::")[2]
 
 
 class Outcomes:

@@ -1,6 +1,7 @@
 """Promises have tests, and a run of all tests is red where one of them shows nothing."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,10 @@ def test_every_promise_has_tests_that_assert():
         for test in promise.tests:
             path, name = promises.place(test)
             assert path.exists(), f"{promise.name}: {test} is gone"
+            # A method has the name of its class before its own.
+            indent = "    " if test.count("::") == 2 else ""
+            is_there = re.search(rf"^{indent}def {name}\(", path.read_text("utf-8"), re.M)
+            assert is_there, f"{promise.name}: {test} is no node id"
             assert promises.asserts(path, name), f"{promise.name}: {test} asserts nothing"
 
 
