@@ -152,19 +152,19 @@ class MaskingOptions(Options):
 
 
 class Share(NamedTuple):
-    """Work of one of `count` machines: every `count`-th item, from `number` on, counted from 0."""
+    """Work of one of some machines: items `number`, `number` + `machines` and so on, from 0."""
 
     number: int
-    count: int
+    machines: int
 
     @property
     def name(self) -> str:
         """For names of files, e.g. "1-of-4"."""
-        return f"{self.number + 1}-of-{self.count}"
+        return f"{self.number + 1}-of-{self.machines}"
 
     def of(self, total: int) -> range:
         """Returns the numbers of the items, of so many, that this machine does."""
-        return range(self.number, total, self.count)
+        return range(self.number, total, self.machines)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -256,13 +256,14 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
 
     def _check_part(self) -> None:
         is_part = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", str(self.part))
-        if not is_part or self.share.number >= self.share.count:
+        if not is_part or self.share.number >= self.share.machines:
             raise UserError(f"--part={self.part}: a number and how many there are, e.g. 1/4")
         num_files = len(self.output_files()[0])
-        if self.share.count > num_files:
+        machines = self.share.machines
+        if machines > num_files:
             raise UserError(
-                f"--part={self.part}: {self.share.count} machines can't share {num_files} files: "
-                f"give --output_file=NAME@{self.share.count} or more"
+                f"--part={self.part}: {machines} machines can't share {num_files} files: give "
+                f"--output_file=NAME@{machines} or more"
             )
 
     @property

@@ -56,7 +56,7 @@ def check(task: InMemoryTask) -> None:
     if not task.can_evaluate:
         raise UserError(
             f"to choose among several values of {names} a development set with labels is needed, "
-            "e.g. --dev_file"
+            f"e.g. --{task.options.dev_flag}"
         )
 
 

@@ -187,9 +187,12 @@ def _batches_of_groups(
     context: tf.distribute.InputContext,
     groups: int,
 ) -> tf.data.Dataset:
-    """Returns this host's share of endless `RecordBatch`es, from the groups of files it reads."""
+    """Returns this host's share of endless `RecordBatch`es, from the groups of files it reads.
+
+    The number of hosts divides the number of groups.
+    """
     groups_per_host = groups // context.num_input_pipelines
-    first = context.input_pipeline_id * groups_per_host
+    first_group = context.input_pipeline_id * groups_per_host
     # The number of groups divides all sizes, so that each group gives an equal share.
     share = BatchSizes(
         tuple(size // groups for size in batch_sizes.sizes),
@@ -198,7 +201,7 @@ def _batches_of_groups(
     )
     datasets = [
         _batches(group, share, seed, start_example // groups)
-        for group in files.deal(groups)[first : first + groups_per_host]
+        for group in files.deal(groups)[first_group : first_group + groups_per_host]
     ]
 
     def concatenate(*batches: RecordBatch) -> RecordBatch:

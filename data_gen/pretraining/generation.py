@@ -180,47 +180,61 @@ def _next_step(
     """Does the next step of a share; see `generate`."""
     share = options.share
     shares = []
-    for number in range(share.count):
-        name = Share(number, share.count).name
+    for number in range(share.machines):
+        name = Share(number, share.machines).name
         shares.append(WorkDirectory(output_files[0], identity, resume=True, share=name))
     with shares[share.number] as work:
         if work.read_step(_PREPARED) is None:
             work.write_step(_PREPARED, _prepare(options, work, input_files))
             say(
-                f"--part={options.part} is prepared: when all {share.count} are, give the same "
+                f"--part={options.part} is prepared: when all {share.machines} are, give the same "
                 "commands again to write the files"
             )
             return None
-        prepared = []
-        for number, other in enumerate(shares, 1):
-            facts = other.read_step(_PREPARED)
-            if facts is None:
-                raise UserError(
-                    f"--part={options.part} is prepared, --part={number}/{share.count} is not: "
-                    "prepare it by the same command, then write the files by this one"
-                )
-            other.check_same()
-            prepared.append(facts)
+        prepared = _all_prepared(options, shares)
         _check_text(work, prepared, input_files)
         if work.read_step(_WRITTEN) is None:
             runs = []
             for number in range(prepared[0]["portions"]):
-                runs.append(shares[number % share.count].run_path(number))
+                runs.append(shares[number % share.machines].run_path(number))
             facts = _write(options, work, runs, output_files)
             own_files = {number: output_files[number] for number in share.of(len(output_files))}
             work.publish(own_files, stats_file)
             work.write_step(_WRITTEN, facts)
-        written = [other.read_step(_WRITTEN) for other in shares]
-        missing = [str(number) for number, facts in enumerate(written, 1) if facts is None]
+        written = _facts_of(shares, _WRITTEN)
+        missing = [str(number) for number in range(1, share.machines + 1) if number not in written]
         if missing:
             say(f"--part={options.part} has written its files; to come: {', '.join(missing)}")
             return None
-        result = _statistics(options, identity, prepared, written, output_files)
+        result = _statistics(options, identity, prepared, list(written.values()), output_files)
         work.finish(stats_file, result)
         for other in shares:
             if other is not work:
                 other.remove()
     return result
+
+
+def _all_prepared(options: PretrainingDataOptions, shares: Sequence[WorkDirectory]) -> list[dict]:
+    """Returns the facts of all prepared shares; raises `UserError` if one is not, or differs."""
+    prepared = _facts_of(shares, _PREPARED)
+    for number, other in enumerate(shares, 1):
+        if number not in prepared:
+            raise UserError(
+                f"--part={options.part} is prepared, --part={number}/{len(shares)} is not: "
+                "prepare it by the same command, then write the files by this one"
+            )
+        other.check_same()
+    return list(prepared.values())
+
+
+def _facts_of(shares: Sequence[WorkDirectory], step: str) -> dict[int, dict]:
+    """Returns number, from 1, → facts of the shares that have ended a step."""
+    found = {}
+    for number, other in enumerate(shares, 1):
+        facts = other.read_step(step)
+        if facts is not None:
+            found[number] = facts
+    return found
 
 
 def _identity(

@@ -404,7 +404,7 @@ def _warnings(main: CorpusWriter, notes: ReadingNotes) -> list[str]:
     elif main.one_sentence_documents > 0.5 * main.documents:
         warnings.append(
             f"{main.one_sentence_documents / main.documents:.0%} of the documents are a single "
-            "sentence, from which no next-sentence pair can be made: see --document_separator"
+            "sentence, which has no next one in a pair: see --document_separator"
         )
     if main.unbroken_documents:
         warnings.append(
@@ -414,7 +414,7 @@ def _warnings(main: CorpusWriter, notes: ReadingNotes) -> list[str]:
     if main.long_sentences:
         warnings.append(
             f"{main.long_sentences:,} sentence(s) of more than {_WORDS_IN_LONG_SENTENCE} words "
-            "(tables, lists or text without punctuation); the records will cut off their ends"
+            "(tables, lists or text without punctuation); the records will cut them"
         )
     if notes.bad_utf8_lines:
         warnings.append(f"bytes that are not UTF-8 were replaced in {notes.bad_utf8_lines:,} lines")

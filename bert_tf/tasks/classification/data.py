@@ -331,13 +331,14 @@ def _weight_examples(
 def _class_weights(
     train: TextSplit, task_files: TaskFiles, options: ClassificationOptions
 ) -> list[float] | None:
-    """Returns the weight of each class by --class_weights; None for scores and equal weights.
+    """Returns the weights by --class_weights, one a class; None without that flag.
 
-    The balanced weight of a class is examples / (number of classes that occur * examples of the
-    class); if several classes may apply, examples without the class / examples with it. It is 1 for
-    a class that no example or every example has.
+    They are for the examples of a class; if several classes may apply, for the examples that have
+    the class beside those that do not. The balanced weight is examples / (number of classes that
+    occur * examples of the class), or examples without the class / examples with it. It is 1 for a
+    class that no example or every example has.
     """
-    if task_files.kind == SCORES or options.class_weights is None:
+    if options.class_weights is None:
         return None
     if options.class_weights != BALANCED:
         weights = options.listed_weights()

@@ -55,14 +55,17 @@ _WINDOWS_AT_ONCE = 256
 
 
 def run(options: TokenClassificationOptions) -> int:
-    """Runs `run_ner.py`, fine-tuned or with --feature_based; see `bert_tf/runs/run.py`."""
+    """Runs `run_ner.py`, fine-tuned or with --feature_based; returns its exit status.
+
+    --layers=all of a run that trains becomes a sweep over the rows of table 7.
+    """
     if not options.feature_based:
         return driver.run(TokenClassificationTask, options)
+    # Before the sweep opens the checkpoint.
     options.check()
     defaults = {}
     for name, value in FEATURE_DEFAULTS.items():
-        # A flag on the command line wins over these defaults.
-        if name not in options.given:
+        if not options.is_chosen(name):
             defaults[name] = value
     options = options.replace(**defaults)
     if options.layers == (ALL,) and options.do_train:

@@ -9,6 +9,7 @@ import statistics as means
 import numpy as np
 import pytest
 
+from bert_common import files
 from bert_common.errors import UserError
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records
@@ -368,6 +369,8 @@ def test_machines_that_share_the_work_write_the_same_bytes(tmp_path, small_work,
             assert "to come: 1\n" in capsys.readouterr().out
             with pytest.raises(UserError, match="is not complete"):
                 records.find_records(f"{tmp_path}/{count}/records-*", "input_file")
+            # Another process would have looked.
+            files.register.begin(opened=True)
             result = generate(machines[0])
             assert generate(machines[0]) == result
         folder = tmp_path / str(count)
