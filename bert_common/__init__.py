@@ -12,6 +12,7 @@
     json_files.py     JSON files and their fields
     manifests.py      files that are kept between processes: what they were made from
     locks.py          locks on directories and files
+    leases.py         leases on directories of file systems without locks
     parallel.py       work on several processes, results in order
     gpus.py           the driver of GPUs, options of XLA, the cache of compiled programs
     progress.py       the progress bar, and colors on a terminal

@@ -4,7 +4,8 @@ No two processes write in one directory at once. The locks are the kernel's (`fl
 `LockFileEx`), by way of filelock: a lock ends with the process that holds it, so a killed process
 never blocks another. No lock files are made, except on Windows, where a directory can't be locked:
 `<directory>.lock` beside it, while it is locked. On file systems without such locks (some network
-file systems, and all remote ones) nothing is locked and nothing is refused.
+file systems, and all remote ones) nothing is locked and nothing is refused; runs have a lease there
+(`leases.py`).
 """
 
 import contextlib
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 
 import filelock
 
+from bert_common import leases
 from bert_common.errors import UserError
 from bert_common.remote_files import is_remote
 
@@ -94,6 +96,11 @@ def holding(descriptor: int | None, path: str) -> Iterator[None]:
 
 
 def lost_directory() -> str | None:
+    """Returns the path of a directory that this process held and has lost; None if it has all."""
+    return _moved_directory() or leases.lost_directory()
+
+
+def _moved_directory() -> str | None:
     """Returns the path of a locked directory that is not at its path any more; None if all are."""
     # The list is a copy: another thread may take or release a lock meanwhile.
     for descriptor, path in list(_held.items()):
@@ -117,32 +124,41 @@ def is_below_held(real_path: str) -> bool:
 
 
 def check_held() -> None:
-    """Raises `UserError` if a directory that this process has locked is no longer at its path.
+    """Raises `UserError` if this process has lost a directory, see `lost_directory`.
 
     A stopped process may continue after its directory was moved, removed or replaced. It must
     neither write nor remove anything then: what lies at the path may belong to another process.
     Every function that writes or removes asks first.
     """
-    path = lost_directory()
+    path = _moved_directory()
     if path is not None:
         raise UserError(
             f"{path} was moved, removed or replaced while this process was writing there: it ends, "
             "and writes and removes nothing more"
         )
+    path = leases.lost_directory()
+    if path is not None:
+        raise UserError(
+            f"{path}: another run writes there by now, or {leases.NAME} was removed: this process "
+            "ends, and writes and removes nothing more"
+        )
 
 
 @contextlib.contextmanager
-def directory_lock(path: str, busy: str) -> Iterator[None]:
+def directory_lock(path: str, busy: str) -> Iterator[bool]:
     """Holds the lock of an existing local directory.
 
     Args:
       busy: message of the error.
 
+    Yields:
+      whether it is locked; not where the file system has no locks.
+
     Raises:
       UserError: another process holds the lock.
     """
     if is_remote(path):
-        yield
+        yield False
         return
     lock_path = os.path.realpath(path)
     flags = _READ
@@ -165,7 +181,7 @@ def directory_lock(path: str, busy: str) -> Iterator[None]:
             break
     try:
         with holding(descriptor, lock_path if WINDOWS else path):
-            yield
+            yield descriptor is not None
     finally:
         if WINDOWS:
             with contextlib.suppress(OSError):

@@ -13,10 +13,10 @@ import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import bert_tf
-from bert_common import files, json_files, locks, version
+from bert_common import files, json_files, leases, locks, version
 from bert_common.errors import UserError, in_one_line, say, without_passwords, without_secrets
 from bert_common.options import plain
 from data_gen.tokenization.settings import TokenizerSettings, write_settings
@@ -54,13 +54,19 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
 }
 
 
-def writing(directory: str) -> contextlib.AbstractContextManager:
-    """Locks a run directory for this process; raises `UserError` if another one writes there."""
-    return locks.directory_lock(
-        directory,
-        f"--output_dir={directory}: another run is writing there: wait for it or stop "
-        "it, or choose another directory",
+@contextlib.contextmanager
+def writing(directory: str) -> Iterator[None]:
+    """Holds a run directory for this process; raises `UserError` if another one writes there."""
+    busy = (
+        f"--output_dir={directory}: another run is writing there: wait for it or stop it, or "
+        "choose another directory"
     )
+    with locks.directory_lock(directory, busy) as is_locked:
+        lease: contextlib.AbstractContextManager = contextlib.nullcontext()
+        if not is_locked:
+            lease = leases.holding(directory, busy)
+        with lease:
+            yield
 
 
 def note_start(directory: str, devices: str) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_common import cli, files, json_files, locks
+from bert_common import cli, files, json_files, leases, locks
 from bert_common.errors import UserError
 from bert_tf.inference.predictor import Predictor
 from bert_tf.runs import run as driver
@@ -90,7 +90,13 @@ def test_a_run_on_another_file_system(folder):
         "test_results.tsv",
         "train",
     } <= set(files.list_directory(f"{ram}/fine"))
+    assert leases.NAME not in files.list_directory(f"{ram}/fine")
     assert any("tfevents" in name for name in files.list_directory(f"{ram}/fine/train"))
+    with (
+        leases.holding(f"{ram}/fine", "", leases.Intervals(renewal=0.1, settling=0.1)),
+        pytest.raises(UserError, match="--output_dir=ram://runs/fine: another run is writing"),
+    ):
+        classification.run(options)
     (answer,) = Predictor.from_checkpoint(f"{ram}/fine")(["the film was good"])
     assert set(answer["probabilities"]) == {"no", "yes"}
 
