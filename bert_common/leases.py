@@ -16,8 +16,8 @@ import threading
 import time
 from collections.abc import Iterator
 
+from bert_common import files, json_files, locks
 from bert_common.errors import UserError, say
-from bert_common.remote_files import RemoteFile, gfile_of, is_remote
 
 # In the directory of a run.
 NAME = ".lease.json"
@@ -39,11 +39,7 @@ class Intervals:
 
 
 class Lease:
-    """The lease of one start.
-
-    Args:
-      directory: an existing directory, local or remote.
-    """
+    """The lease of one start on an existing directory, local or remote."""
 
     def __init__(self, directory: str, intervals: Intervals):
         self.directory = directory
@@ -52,8 +48,9 @@ class Lease:
         self._nonce = secrets.token_hex(8)
         self._renewals = 0
         self._has_ended = threading.Event()
-        # A check must not read what the thread has half written.
-        self._lock = threading.Lock()
+        # A check must not read what the thread has half written. Before it writes, the thread
+        # itself checks.
+        self._lock = threading.RLock()
         self._thread = threading.Thread(target=self._keep_renewing, daemon=True)
 
     def take(self, busy: str) -> None:
@@ -75,8 +72,7 @@ class Lease:
         self._has_ended.set()
         self._thread.join()
         with contextlib.suppress(OSError, UserError):
-            if not self.is_lost():
-                _remove(self._path)
+            files.remove(self._path)
 
     def _await_the_end_of_another(self, busy: str) -> None:
         before = self._read()
@@ -91,30 +87,24 @@ class Lease:
         end = time.monotonic() + self._intervals.expiry
         while time.monotonic() < end:
             time.sleep(self._intervals.settling)
-            now = self._read()
-            if now is None:
+            content = self._read()
+            if content is None:
                 return
-            if now != before:
+            if content != before:
                 raise UserError(busy)
 
     def _keep_renewing(self) -> None:
         while not self._has_ended.wait(self._intervals.renewal):
-            # The next renewal makes up for one that fails; writing anything else shows the error.
+            # The next renewal makes up for one that fails. A lost lease is not written.
             with contextlib.suppress(OSError, UserError):
-                if self.is_lost():
-                    return
-                with self._lock:
-                    self._write()
+                self._write()
 
     def _read(self) -> str | None:
         """Returns the content of the file; None if there is none."""
-        try:
-            with _open(self._path, "rb") as file:
+        with files.user_error(f"can't read {self._path}"), contextlib.suppress(FileNotFoundError):
+            with files.open_file(self._path, "rb") as file:
                 return file.read().decode(errors="replace")
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise UserError(f"can't read {self._path}: {error.strerror}") from None
+        return None
 
     def _write(self) -> None:
         self._renewals += 1
@@ -126,15 +116,12 @@ class Lease:
             "started": _time_of_start(os.getpid()),
             "machine": _machine(),
         }
-        try:
-            with _open(self._path, "wb") as file:
-                file.write(json.dumps(record).encode() + b"\n")
-        except OSError as error:
-            raise UserError(f"can't write {self._path}: {error.strerror}") from None
-
-
-# Leases that this process holds.
-_held: list[Lease] = []
+        with (
+            self._lock,
+            files.user_error(f"can't write {self._path}"),
+            files.open_file(self._path, "w") as file,
+        ):
+            file.write(json_files.line_of(record))
 
 
 @contextlib.contextmanager
@@ -142,74 +129,46 @@ def holding(directory: str, busy: str, intervals: Intervals = Intervals()) -> It
     """Holds the lease of an existing directory; raises `UserError(busy)` if it is another's."""
     lease = Lease(directory, intervals)
     lease.take(busy)
-    _held.append(lease)
+    locks.leases.append(lease)
     try:
         yield
     finally:
-        _held.remove(lease)
         lease.give_back()
-
-
-def lost_directory() -> str | None:
-    """Returns a directory whose lease this process has lost; None if it has lost none."""
-    for lease in list(_held):
-        if lease.is_lost():
-            return lease.directory
-    return None
-
-
-def _open(path: str, mode: str):
-    if is_remote(path):
-        return RemoteFile(path, mode)
-    return open(path, mode)
-
-
-def _remove(path: str) -> None:
-    if is_remote(path):
-        with gfile_of(path) as gfile:
-            gfile.remove(path)
-    else:
-        os.remove(path)
+        locks.leases.remove(lease)
 
 
 def _record_in(content: str | None) -> dict:
     """Returns the record in the content of a lease; {} if there is none or half of one."""
+    record = None
     with contextlib.suppress(ValueError, IndexError):
         # Some file systems append to a file that is written again.
         record = json.loads((content or "").splitlines()[-1])
-        if isinstance(record, dict):
-            return record
-    return {}
+    return record if isinstance(record, dict) else {}
 
 
 def _is_dead(record: dict) -> bool:
     """Whether the process of a lease is known to have ended."""
-    process = record.get("process")
-    if _machine() is None or record.get("machine") != _machine() or not isinstance(process, int):
-        return False
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return True
-    except (PermissionError, OverflowError):
+    machine = _machine()
+    if machine is None or record.get("machine") != machine:
         return False
     # Another process may have the number by now.
-    return _time_of_start(process) != record.get("started")
+    return _time_of_start(record.get("process")) != record.get("started")
 
 
 def _machine() -> str | None:
-    """Returns a name of the processes that share numbers; None where the system has no such name.
+    """Returns what processes that can see each other share; None where that can't be known.
 
-    It differs between machines, starts of a machine, and containers.
+    It differs between machines, starts of a machine, containers and users.
     """
     try:
+        space = os.stat("/proc/self/ns/pid").st_ino
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return f"{file.read().strip()}/{os.stat('/proc/self/ns/pid').st_ino}"
+            return f"{file.read().strip()} {space} {os.getuid()}"
     except OSError:
         return None
 
 
-def _time_of_start(process: int) -> str | None:
+def _time_of_start(process: object) -> str | None:
     """Returns when a process has started, by the kernel's clock; None if it has ended."""
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:

@@ -16,10 +16,10 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import filelock
 
-from bert_common import leases
 from bert_common.errors import UserError
 from bert_common.remote_files import is_remote
 
@@ -36,6 +36,8 @@ TEMPORARY = ".bert-tf.tmp"
 _LONGEST_NAME = 255 - len(f"..12345678{TEMPORARY}")
 # Locks that this process holds: descriptor → path of the directory (on Windows, of its lock file).
 _held: dict[int, str] = {}
+# Leases that it holds where there are no locks (`leases.py`).
+leases: list[Any] = []
 
 
 def take(path: str, flags: int = _READ) -> int | None:
@@ -97,7 +99,7 @@ def holding(descriptor: int | None, path: str) -> Iterator[None]:
 
 def lost_directory() -> str | None:
     """Returns the path of a directory that this process held and has lost; None if it has all."""
-    return _moved_directory() or leases.lost_directory()
+    return _moved_directory() or _taken_directory()
 
 
 def _moved_directory() -> str | None:
@@ -109,6 +111,14 @@ def _moved_directory() -> str | None:
             if os.path.samestat(os.fstat(descriptor), os.stat(path)):
                 continue
         return path
+    return None
+
+
+def _taken_directory() -> str | None:
+    """Returns the path of a directory whose lease this process has lost; None if it has all."""
+    for lease in list(leases):
+        if lease.is_lost():
+            return lease.directory
     return None
 
 
@@ -136,10 +146,10 @@ def check_held() -> None:
             f"{path} was moved, removed or replaced while this process was writing there: it ends, "
             "and writes and removes nothing more"
         )
-    path = leases.lost_directory()
+    path = _taken_directory()
     if path is not None:
         raise UserError(
-            f"{path}: another run writes there by now, or {leases.NAME} was removed: this process "
+            f"{path}: another run writes there by now, or the lease was removed: this process "
             "ends, and writes and removes nothing more"
         )
 

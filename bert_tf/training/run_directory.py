@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 import bert_tf
-from bert_common import files, json_files, leases, locks, version
+from bert_common import files, json_files, locks, version
 from bert_common.errors import UserError, in_one_line, say, without_passwords, without_secrets
 from bert_common.options import plain
 from data_gen.tokenization.settings import TokenizerSettings, write_settings
@@ -64,6 +64,8 @@ def writing(directory: str) -> Iterator[None]:
     with locks.directory_lock(directory, busy) as is_locked:
         lease: contextlib.AbstractContextManager = contextlib.nullcontext()
         if not is_locked:
+            from bert_common import leases
+
             lease = leases.holding(directory, busy)
         with lease:
             yield

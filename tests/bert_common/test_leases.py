@@ -46,7 +46,7 @@ for line in sys.stdin:
     except UserError as error:
         print(error, flush=True)
 """
-_LOST = r"another run writes there by now, or \.lease\.json was removed: this process ends"
+_LOST = "another run writes there by now, or the lease was removed: this process ends"
 
 
 class Writer:
