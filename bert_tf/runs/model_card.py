@@ -192,6 +192,8 @@ def summary(
         training = f"trained for {str(task['kind']).replace('_', ' ')}"
     else:
         training = "pre-trained"
+        if flags.get("next_sentence_prediction") is False:
+            training += " without a next-sentence task (its head is untrained)"
     labels = [code(label) for label in task.get("labels") or ()]
     if labels:
         examples = labels[:20]

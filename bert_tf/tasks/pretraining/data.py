@@ -34,6 +34,9 @@ from modeling.config import BertConfig
 _FILES_AT_ONCE = 16
 # Number of packed records whose sequences are counted: the mean is then right to half a percent.
 _SAMPLE = 20_000
+# Number of records among which one must be a pair, if those of a file are pairs. Half of the pairs
+# have the label 1, so that pairs are found without segment ids, too.
+_PAIR_SAMPLE = 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,12 +46,14 @@ class PretrainingRecords:
     Attributes:
       flag: name of the flag that names them.
       sampled: number of records that were inspected, and number of sequences that they contain.
+      without_pairs: paths of the files whose sequences are single segments.
     """
 
     files: RecordFiles
     schema: Schema
     flag: str
     sampled: tuple[int, int] = (1, 1)
+    without_pairs: tuple[str, ...] = ()
 
     @property
     def sequences_per_record(self) -> float:
@@ -88,6 +93,7 @@ def check_records(
         facts = list(pool.map(records.inspect_first_record, paths))
         gzips = tuple(pool.map(files.is_gzip, paths))
         counts = tuple(pool.map(_num_records, paths, stated_counts(paths)))
+        have_pairs = list(pool.map(_has_pairs, paths))
     schema = facts[0].schema
     # A model without masks in its records makes them by --max_predictions_per_seq itself.
     max_predictions = max_predictions_per_seq if schema.has_masks else 0
@@ -102,7 +108,9 @@ def check_records(
                 "the Model Garden's): read them in two runs"
             )
     sampled = _sample_sequences(paths) if schema.is_packed else (1, 1)
-    return PretrainingRecords(RecordFiles(tuple(paths), counts, gzips), schema, flag, sampled)
+    without_pairs = tuple(path for path, has in zip(paths, have_pairs, strict=True) if not has)
+    record_files = RecordFiles(tuple(paths), counts, gzips)
+    return PretrainingRecords(record_files, schema, flag, sampled, without_pairs)
 
 
 def _num_records(path: str, stated_count: int | None) -> int:
@@ -110,6 +118,14 @@ def _num_records(path: str, stated_count: int | None) -> int:
     if stated_count is not None:
         return stated_count
     return records.count_records(path)
+
+
+def _has_pairs(path: str) -> bool:
+    """Whether the first records of a file have a second segment, or the label of a random one."""
+    for record in itertools.islice(records.read_examples(path), _PAIR_SAMPLE):
+        if record["segment_ids"].any() or record["next_sentence_labels"].any():
+            return True
+    return False
 
 
 def _sample_sequences(paths: Sequence[str]) -> tuple[int, int]:

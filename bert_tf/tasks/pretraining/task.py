@@ -97,6 +97,7 @@ class PretrainingTask(Task):
         initial = read_checkpoint(options.init_checkpoint) if options.init_checkpoint else None
         latest = latest_checkpoint(options.output_dir)
         saved = None if latest is None else read_checkpoint(latest)
+        self.options = options
         self.config = options.apply_to(_find_config(options, saved, initial))
         self.notes = []
         if self.config.causal:
@@ -106,9 +107,11 @@ class PretrainingTask(Task):
             )
         phases = find_phases(options, self.config)
         # The run directory keeps the number of groups, which must not change on the way.
-        self.options = options.replace(input_groups=phases[0].groups)
+        self.options = options.replace(
+            input_groups=phases[0].groups, next_sentence_prediction=self._has_pairs(phases)
+        )
         self.start_weights = initial
-        if not options.next_sentence_prediction:
+        if not self.options.next_sentence_prediction:
             self.optional_heads = ("next_sentence",)
         if not options.do_train:
             self._choose_weights_to_evaluate(saved, initial)
@@ -131,6 +134,35 @@ class PretrainingTask(Task):
         self._make_parsers()
         # By the index of the phase. A pass is made once, as tracing takes seconds.
         self._evaluation_passes: dict[int, EvaluationPass] = {}
+
+    def _has_pairs(self, phases: Sequence[PretrainingPhase]) -> bool:
+        """Whether there is a next-sentence task: it is expected, and the records are pairs.
+
+        Raises:
+          UserError: some files have pairs and others have none.
+        """
+        if not self.options.next_sentence_prediction:
+            return False
+        paths: list[str] = []
+        without_pairs: list[str] = []
+        for phase in phases:
+            used = [phase.train_records] if self.options.do_train else []
+            used += [phase.eval_records] if self.can_evaluate else []
+            for records in used:
+                paths += records.files.paths
+                without_pairs += records.without_pairs
+        if not without_pairs:
+            return True
+        with_pairs = [path for path in paths if path not in without_pairs]
+        if with_pairs:
+            raise UserError(
+                f"{with_pairs[0]} has pairs of segments, and {without_pairs[0]} has none: give "
+                "--next_sentence_prediction=false, or records of one kind"
+            )
+        self.notes.append(
+            "the records have no pairs of segments: no next-sentence task is trained or evaluated"
+        )
+        return False
 
     def _make_parsers(self, in_graph: bool = False) -> None:
         self._parsers = [
@@ -188,7 +220,10 @@ class PretrainingTask(Task):
     def with_options(self, options: PretrainingOptions) -> "PretrainingTask":
         other = super().with_options(options)
         # The records decide the length, whatever the model's number of positions.
-        other.options = options.replace(input_groups=self.options.input_groups)
+        other.options = options.replace(
+            input_groups=self.options.input_groups,
+            next_sentence_prediction=self.options.next_sentence_prediction,
+        )
         other._phases = resize(self._phases, options)
         other._evaluation_passes = {}
         return other

@@ -236,17 +236,32 @@ def test_the_perplexity_of_a_model_that_has_only_a_masked_lm_head(options, tmp_p
     assert results["masked_lm_perplexity"] == pytest.approx(np.exp(results["loss"]))
 
 
+@pytest.mark.parametrize("by", ["flag", "records"])
 def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(
-    trained, options, capsys
+    trained, options, capsys, tmp_path, by
 ):
+    if by == "flag":
+        changes = {"next_sentence_prediction": False}
+    else:
+        records = [
+            write_records(tmp_path / str(count), count, changes=without_pairs(count))
+            for count in (29, 11)
+        ]
+        changes = {"input_file": records[0], "eval_file": records[1]}
+        mixed = dataclasses.replace(options, input_file=records[0], do_eval=True)
+        assert_refused(
+            lambda: run(mixed),
+            f"dev.tfrecord has pairs of segments, and {records[0]} has none",
+            "--next_sentence_prediction=false",
+        )
     options = dataclasses.replace(
         options,
         init_checkpoint=str(trained),
         num_train_steps=1,
         learning_rate=1e-9,
         num_warmup_steps=0,
-        next_sentence_prediction=False,
         do_eval=True,
+        **changes,
     )
     assert run(options) == 0
     reader = tf.train.load_checkpoint(options.output_dir)
@@ -269,6 +284,19 @@ def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(
     output = capsys.readouterr().out
     assert "1 steps of 4 examples = 64 tokens = 0.14 epochs" in output
     assert "float32, XLA off" in output and "parameters" in output
+    assert ("the records have no pairs of segments" in output) == (by == "records")
+    directory = pathlib.Path(options.output_dir)
+    flags = json.loads((directory / "flags.json").read_text())["flags"]
+    assert flags["next_sentence_prediction"] is False
+    assert "without a next-sentence task" in (directory / "README.md").read_text()
+
+
+def without_pairs(count: int) -> dict[str, np.ndarray]:
+    """Features of records that are single segments, in place of those of pairs."""
+    return {
+        "segment_ids": np.zeros((count, LENGTH), int),
+        "next_sentence_labels": np.zeros((count, 1), int),
+    }
 
 
 def test_xla_is_not_used_where_a_run_is_too_short_for_it(options, monkeypatch, capsys):
