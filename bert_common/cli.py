@@ -8,9 +8,10 @@ anything slow is imported, checks the values, and calls `bert_tf.tasks.my_task.t
 Work that is in the script itself is given as a function: `cli.run(MyOptions, main)`.
 
 Exit status: 0 done (also: interrupted, saved, and can be resumed), 2 a user error, 130 interrupted
-with nothing to save, 1 a bug (with its traceback). Code that reads an input checks it and raises
-`UserError`; every other error of files, texts, disks and memory becomes one line here, see
-`errors.as_user_error`; --debug adds its traceback.
+with nothing to save, 141 nobody reads the output any more (`… | head`), 1 a bug (with its
+traceback). Code that reads an input checks it and raises `UserError`; every other error of files,
+texts, disks and memory becomes one line here, see `errors.as_user_error`; --debug adds its
+traceback.
 """
 
 import contextlib
@@ -62,6 +63,8 @@ _UNTAGGED = {
 # Configurations that come with the project: beside this package in a checkout, in bert_tf/ in an
 # installation.
 _RECIPES = "recipes"
+# Status of a program that SIGPIPE ends.
+_NOBODY_READS = 141
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INPUT = "input_file"
 _TRUTH = {
@@ -452,7 +455,7 @@ def status_of(work: Callable[[], int | None]) -> int:
             # interpreter flushes it once more at exit, which must not fail again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):
-            return 0
+            return _NOBODY_READS
         user_error = as_user_error(error)
         if user_error is None:
             raise

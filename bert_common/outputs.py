@@ -5,6 +5,7 @@ An output never replaces an input of the command or a part of a checkpoint, a ru
 
 import os
 import re
+import sys
 from collections.abc import Iterable
 
 from bert_common import files
@@ -67,6 +68,20 @@ def check_output_file(path: str, flag: str, own: Iterable[str] = ()) -> str:
                 "lost: give it another name"
             )
     return path
+
+
+def check_standard_output(where: str) -> None:
+    """Raises `UserError` if a result would go to a standard output that the shell has closed.
+
+    Args:
+      where: begins the message.
+    """
+    # A stream that was closed (`>&-`) is open again, for messages.
+    if getattr(sys.stdout, "name", None) == os.devnull:
+        raise UserError(
+            f"{where}: standard output is closed, and the results would be lost: open it, or give "
+            "the name of a file"
+        )
 
 
 def prepare_output_file(path: str, flag: str) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import tensorflow as tf
 
-from bert_common import cli
+from bert_common import cli, json_files
 from bert_common.options import Options
 from bert_tf.training.run_directory import read_metrics
 
@@ -152,6 +152,13 @@ def tensors(directory) -> dict[str, np.ndarray]:
         for key in keys
         if not any(other in key for other in ("OBJECT_GRAPH", "save_counter", "run_id"))
     }
+
+
+def best_record(directory) -> dict:
+    """The record of the best weights, without the id that every run has of its own."""
+    record = json_files.read_object(f"{directory}/best/best.json")
+    record.pop("run_id", None)
+    return record
 
 
 def curve(directory) -> list[dict]:

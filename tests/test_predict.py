@@ -56,6 +56,34 @@ def test_a_dialogue(project, checkpoint):
     )
 
 
+def test_answers_that_nobody_got_are_a_failure(project, checkpoint):
+    """`… | head -1`, and `>&-` of scripts that print their results."""
+    process = start(project, f"--init_checkpoint={checkpoint}", "--task=classification")
+    with process:
+        process.stdin.write(b"the array\n")
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write(b"the array\n")
+        process.stdin.close()
+        errors = process.stderr.read()
+    assert process.returncode == 141 and errors.endswith(b"ready: classification\n")
+    for command in (
+        f"predict.py --init_checkpoint={checkpoint} --output_file=-",
+        f"fill_mask.py --init_checkpoint={checkpoint} [MASK]",
+        "bert_tf/extras/compare.py a b",
+        f"bert_tf/extras/search.py --init_checkpoint={checkpoint} --index_dir={checkpoint}",
+    ):
+        done = subprocess.run(
+            f"{sys.executable} {command} >&-",
+            shell=True,
+            cwd=project,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 2 and b": standard output is closed" in done.stderr, command
+
+
 def test_from_file_to_file(project, checkpoint, tmp_path):
     (tmp_path / "lines.txt").write_text("the [MASK] is returned\n" * 300)
     process = start(

@@ -17,7 +17,7 @@ import re
 import string
 from collections.abc import Mapping, Sequence
 
-from bert_common import cli, files, json_files, options
+from bert_common import cli, files, json_files, options, outputs
 from bert_common.errors import UserError, say
 from bert_common.options import Options
 from bert_tf import charts
@@ -27,7 +27,12 @@ from bert_tf.runs import provenance, results
 from bert_tf.runs.evaluation import EVAL_RESULTS
 from bert_tf.tables import named_table, shorten, show_mean
 from data_gen.tokenization.settings import TOKENIZER_CONFIG_FILE
-from modeling.checkpoints.companion_files import CONFIG_FILE, FLAGS_FILE, METRICS_FILE
+from modeling.checkpoints.companion_files import (
+    CONFIG_FILE,
+    FLAGS_FILE,
+    METRICS_FILE,
+    note_of_results,
+)
 
 _TEST_RESULTS = "test_results.json"
 _MAX_CELL_LENGTH = 60
@@ -47,6 +52,7 @@ class CompareOptions(Options):
 
     def check(self) -> None:
         super().check()
+        outputs.check_standard_output("the comparison")
         if not self.sources:
             raise UserError(
                 "nothing to compare: name two or more run directories, or one that they are in "
@@ -257,13 +263,20 @@ def _read_versions(path: str, recorded: Mapping) -> dict[str, object]:
     return versions
 
 
+def _results_of_run(path: str, name: str) -> dict:
+    """Returns the results in a file; none if the file is missing, or of another run."""
+    if note_of_results(path, name) is None:
+        return {}
+    return json_files.read_object(os.path.join(path, name))
+
+
 def _read_scores(path: str) -> dict[str, float]:
     """Returns metric → score of a run; scores of the test set begin with "test_".
 
     The final evaluation, of the best weights, counts; else the last one while training. Only some
     tasks have scores of a test set.
     """
-    evaluation = json_files.read_object(os.path.join(path, EVAL_RESULTS))
+    evaluation = _results_of_run(path, EVAL_RESULTS)
     if not evaluation:
         # A run of a sweep without --do_eval has its scores in run_result.json only.
         result = json_files.read_object(
@@ -276,7 +289,7 @@ def _read_scores(path: str) -> dict[str, float]:
         for line in json_files.read_objects(file, {"step": int, "split": str}):
             if line["split"] == "eval":
                 evaluation = line
-    test = json_files.read_object(os.path.join(path, _TEST_RESULTS))
+    test = _results_of_run(path, _TEST_RESULTS)
     scores = {}
     for prefix, metrics in (("", evaluation), ("test_", test)):
         for name, value in metrics.items():

@@ -8,12 +8,10 @@ concern it.
 
 import dataclasses
 import importlib
-import os
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bert_common import files
+from bert_common import files, outputs
 from bert_common.errors import UserError
 from bert_common.options import (
     DIRECTORY,
@@ -225,9 +223,8 @@ class FileOptions(TrainedModelOptions):
         super().check()
         if self.input_file != "-":
             files.check_readable(self.input_file, "input_file")
-        # The stream that a shell has closed (`>&-`) is open again, for messages.
-        if self.output_file == "-" and getattr(sys.stdout, "name", None) == os.devnull:
-            raise UserError("--output_file=-: standard output is closed: give the name of a file")
+        if self.output_file == "-":
+            outputs.check_standard_output("--output_file=-")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -445,6 +442,7 @@ class FillMaskOptions(TrainedModelOptions, CandidateOptions):
 
     def check(self) -> None:
         super().check()
+        outputs.check_standard_output("fill_mask.py")
         for text in self.sentences:
             check_masks(text)
 

@@ -22,11 +22,10 @@ from data_gen.labeled import tag_schemes
 from data_gen.labeled.tag_schemes import Chunks
 from modeling.checkpoints.companion_files import (
     EVAL_RESULTS,
-    INPUTS_FILE,
-    RUN_ID,
     SAMPLES_FILE,
     SELECTION_FILE,
     TASK_FILE,
+    note_of_results,
 )
 
 # Written by the tasks: predictions for the development set with the right answers.
@@ -111,19 +110,18 @@ def read(directory: str) -> Numbers:
     numbers = Numbers(os.path.basename(os.path.abspath(directory)), _facts(directory))
     numbers.curves = curves(run_directory.read_metrics(directory))
     _add_selection(numbers, json_files.read_object(os.path.join(directory, SELECTION_FILE)))
-    if not _has_results_of_this_run(directory):
-        return numbers
-    _add_results(numbers, json_files.read_object(os.path.join(directory, EVAL_RESULTS)))
+    if note_of_results(directory, EVAL_RESULTS) is not None:
+        _add_results(numbers, json_files.read_object(os.path.join(directory, EVAL_RESULTS)))
     for file_name, add in (
         (CLASSIFICATION_FILE, _add_classes),
         (ANSWERS_FILE, _add_answers),
         (SAMPLES_FILE, _add_samples),
     ):
         path = os.path.join(directory, file_name)
-        if files.exists(path):
+        if files.exists(path) and note_of_results(directory, file_name) is not None:
             add(numbers, json_files.read_objects(path, {}))
     path = os.path.join(directory, TAGS_FILE)
-    if files.exists(path):
+    if files.exists(path) and note_of_results(directory, TAGS_FILE) is not None:
         _add_tags(numbers, files.read_text(path))
     return numbers
 
@@ -140,14 +138,6 @@ def _facts(directory: str) -> dict[str, str]:
         facts["devices"] = str(starts[-1].get("devices", ""))
         facts["begun"] = str(starts[-1].get("time", ""))
     return facts
-
-
-def _has_results_of_this_run(directory: str) -> bool:
-    """Whether the results in a directory have the id of its run; earlier versions have none."""
-    inputs = json_files.read_object(os.path.join(directory, INPUTS_FILE))
-    run_id = inputs.get(RUN_ID)
-    noted = inputs.get("results") or {}
-    return not run_id or any(result.get(RUN_ID) == run_id for result in noted.values())
 
 
 def _add_results(numbers: Numbers, results: dict) -> None:

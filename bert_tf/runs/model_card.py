@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from bert_common import files, json_files
 from bert_common.errors import visible
 from bert_common.options import Options, declared_options
-from bert_tf.runs import provenance
 from bert_tf.runs.evaluation import EVAL_RESULTS
 from bert_tf.tables import code, markdown_text, readable_table
 from bert_tf.training import run_directory
@@ -21,9 +20,9 @@ from modeling.checkpoints.companion_files import (
     BEST_DIRECTORY,
     CONFIG_FILE,
     FLAGS_FILE,
-    RUN_ID,
     SELECTION_FILE,
     TASK_FILE,
+    note_of_results,
     read_best_record,
 )
 from modeling.config import BertConfig
@@ -212,13 +211,10 @@ def score_tables(directory: str) -> list[str]:
     """Returns a table for each file of scores with the names of the files that these are of, and
     the warning of a degenerate run."""
     paragraphs = []
-    inputs = provenance.read(directory)
-    noted = inputs.get("results", {})
-    for name, kinds in ((EVAL_RESULTS, ("eval", "predict")), ("test_results.json", ("predict",))):
+    for name in (EVAL_RESULTS, "test_results.json"):
         results = json_files.read_object(os.path.join(directory, name))
-        kind = next((kind for kind in kinds if kind in noted), None)
-        # Results without the id of the run are of another one. Earlier versions had no ids.
-        if inputs.get(RUN_ID) and (kind is None or noted[kind][RUN_ID] != inputs[RUN_ID]):
+        noted = note_of_results(directory, name)
+        if noted is None:
             continue
         # A sentence that deserves more than a cell of the table.
         degenerate = results.pop("degenerate", None)
@@ -229,8 +225,8 @@ def score_tables(directory: str) -> list[str]:
             rows.append((metric, value))
         if rows:
             title = f"`{name}`"
-            if kind is not None:
-                sets = [code(os.path.basename(path)) for path in noted[kind]["files"]]
+            if noted:
+                sets = [code(os.path.basename(path)) for path in noted["files"]]
                 title += f", of {', '.join(sets)}"
             paragraphs.append(f"{title}:\n\n{readable_table(('metric', 'value'), rows)}")
         if degenerate:

@@ -7,7 +7,8 @@ A run has `inputs.json` in its directory from its beginning:
   evaluated_on   the same for the last evaluation or prediction without training
 
   run_id         drawn at the beginning; checkpoints and task.json have it, too
-  results        "eval", "predict" → the run and the files that the last results are of
+  results        "eval", "predict" → the run and the files that the last results are of, and the
+                 digests of the files with results
 
 A fingerprint consists of the files with their sizes and times, and one digest of their contents. If
 they are large it is of a sample of blocks, and "sampled" says so. Digests are compared, so that a
@@ -21,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bert_common import files, json_files, outputs
 from bert_common.errors import UserError
+from bert_common.manifests import file_digest
 from bert_tf.runs import contents
 from bert_tf.runs.options import TrainingOptions
 from bert_tf.runs.results import digest
@@ -99,7 +101,7 @@ def write(
 
 
 def note_results(directory: str, kind: str, inputs: Mapping[str, Sequence[str]]) -> None:
-    """Notes the run and the files that results in a directory are of.
+    """Notes the run and the files that results in a directory are of, and the digests of these.
 
     Args:
       kind: "eval" or "predict".
@@ -112,7 +114,12 @@ def note_results(directory: str, kind: str, inputs: Mapping[str, Sequence[str]])
             # Question answering predicts its development set.
             if name.startswith(prefix) and not (paths and prefix == DEV):
                 paths += set_paths
-    result = {"run_id": record.get("run_id", ""), "files": paths}
+    digests = {}
+    for name in outputs.results_in(directory):
+        path = os.path.join(directory, name)
+        if files.is_file(path):
+            digests[name] = file_digest(path)
+    result = {"run_id": record.get("run_id", ""), "files": paths, "digests": digests}
     write(directory, **{**record, "results": {**record.get("results", {}), kind: result}})
 
 

@@ -211,8 +211,8 @@ class BestCheckpoint:
       describe: writes the files of `run_directory.write_description` into a directory.
 
     Attributes:
-      record: {"step", "metric", "metrics": {name: value}} of the best evaluation so far; None
-        before the first.
+      record: {"step", "metric", "metrics": {name: value}, "run_id"} of the best evaluation so far;
+        None before the first.
     """
 
     def __init__(
@@ -271,6 +271,8 @@ class BestCheckpoint:
             _write(self._checkpoint, prefix)
             native.write_state(self.directory, [step])
         self.record = {"step": step, "metric": self._metric, "metrics": dict(metrics)}
+        if self._state.id:
+            self.record[RUN_ID] = self._state.id
         json_files.write(self._record_file, self.record)
         # The record names the new weights before the old ones go: a kill leaves a valid pair.
         for old_step in saved_steps(self.directory):

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
+from bert_common.manifests import file_digest
 from data_gen.tokenization.settings import (
     TOKENIZER_CONFIG_FILE,
     TOKENIZER_FILE,
@@ -53,7 +54,9 @@ INPUTS_FILE = "inputs.json"
 RUN_ID = "run_id"
 BEST_RECORD = "best.json"
 # Keys that readers need, see `json_files.check_object`.
-_BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float]}
+_BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float], RUN_ID: str | None}
+_INPUTS_FIELDS = {RUN_ID: str | None, "results": dict[str, dict] | None}
+_RESULT_FIELDS = {RUN_ID: str, "files": list[str], "digests": dict[str, str]}
 TASK_FIELDS = {
     RUN_ID: str | None,
     "kind": str | None,
@@ -80,14 +83,29 @@ FORMER_TASK_NAMES = {
 
 
 def read_best_record(directory: str) -> dict:
-    """Returns `best.json` in a directory of best weights: step, metric and metrics; empty without
-    the file."""
+    """Returns `best.json` in a directory of best weights: step, metric, metrics and the id of the
+    run; empty without the file."""
     path = os.path.join(directory, BEST_RECORD)
     record = json_files.read_object(path, _BEST_FIELDS)
     if record:
         json_files.check_object(record, {"metrics": {record["metric"]: float}}, path)
         check_run_of_best(directory)
     return record
+
+
+def note_of_results(directory: str, name: str) -> dict | None:
+    """Returns what `inputs.json` notes on a file of results, with the "files" that these are of;
+    empty for runs of earlier versions; None if the results are of another run."""
+    path = os.path.join(directory, INPUTS_FILE)
+    inputs = json_files.read_object(path, _INPUTS_FIELDS)
+    notes = inputs.get("results") or {}
+    file = os.path.join(directory, name)
+    for kind, note in notes.items():
+        json_files.check_object(note, _RESULT_FIELDS, f"{path}: results: {kind}")
+        is_of_run = note[RUN_ID] == inputs.get(RUN_ID, "") and name in note["digests"]
+        if is_of_run and files.is_file(file) and note["digests"][name] == file_digest(file):
+            return note
+    return None if notes or inputs.get(RUN_ID) else {}
 
 
 def read_task_file(path: str) -> dict:
@@ -107,9 +125,9 @@ def read_task_file(path: str) -> dict:
 
 def check_run_of_best(directory: str) -> None:
     """Raises `UserError` if a directory of best weights is not of the run around it."""
-    # The record itself has no id, so that the records of identical runs are the same.
-    task_file = os.path.join(directory, TASK_FILE)
-    _check_run(task_file, json_files.read_object(task_file))
+    for name in (TASK_FILE, BEST_RECORD):
+        path = os.path.join(directory, name)
+        _check_run(path, json_files.read_object(path))
 
 
 def _check_run(path: str, content: Mapping[str, object]) -> None:

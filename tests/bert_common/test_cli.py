@@ -294,7 +294,7 @@ def test_what_the_terminal_has_no_characters_for(script):
         ("status", 7, ""),
         ("bug", 1, "TypeError: a bug\n"),
         ("interrupt", 130, "interrupted\n"),
-        ("pipe", 0, ""),
+        ("pipe", 141, ""),
     ],
 )
 def test_other_ends(script, name, status, error):

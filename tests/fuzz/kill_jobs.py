@@ -56,14 +56,16 @@ def _of_data(directory: pathlib.Path) -> dict[str, object]:
 
 
 def _results(run: pathlib.Path) -> dict[str, object]:
+    from tests.processes import best_record
+
     names = (
         "eval_results.txt",
         "eval_results.json",
-        "best/best.json",
         "test_results.tsv",
         "predictions.jsonl",
     )
-    return {name: (run / name).read_bytes() for name in names if (run / name).exists()}
+    found = {name: (run / name).read_bytes() for name in names if (run / name).exists()}
+    return {**found, "best.json": best_record(run)}
 
 
 def _of_run(directory: pathlib.Path, name: str = "out") -> dict[str, object]:

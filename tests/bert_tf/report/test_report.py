@@ -10,6 +10,7 @@ import pytest
 import scipy.stats
 from sklearn import metrics
 
+from bert_common.manifests import file_digest
 from bert_tf.report import intervals, numbers, page, pictures
 
 _NAMES = ["bad", "<b>good</b>", "\u202eugly"]
@@ -92,13 +93,19 @@ def test_a_page_is_whole_and_holds_no_markup_of_users(classifier, monkeypatch):
 
 
 def test_results_of_another_run_are_not_shown(classifier):
-    inputs = {"run_id": "a", "results": {"eval": {"run_id": "b", "files": []}}}
+    name = "eval_predictions.jsonl"
+    note = {"run_id": "b", "files": [], "digests": {name: file_digest(str(classifier / name))}}
+    inputs = {"run_id": "a", "results": {"eval": note}}
     (classifier / "inputs.json").write_text(json.dumps(inputs))
     content = numbers.read(str(classifier))
     assert content.curves and not content.scores and content.confusion is None
-    inputs["results"]["eval"]["run_id"] = "a"
+    note["run_id"] = "a"
     (classifier / "inputs.json").write_text(json.dumps(inputs))
     assert numbers.read(str(classifier)).scores
+    # Predictions alone are exchanged.
+    note["digests"][name] = "0"
+    (classifier / "inputs.json").write_text(json.dumps(inputs))
+    assert not numbers.read(str(classifier)).scores
 
 
 def test_chunks_of_tags(tmp_path):

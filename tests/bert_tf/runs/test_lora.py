@@ -12,7 +12,7 @@ from bert_tf.tasks.classification.task import ClassificationTask
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import read_checkpoint
 from tests.bert_tf.tasks.classification import toy_task
-from tests.processes import curve, tensors
+from tests.processes import best_record, curve, tensors
 
 LAYERS = ("encoder/layer_0/attention/self/query", "encoder/layer_0/output/dense")
 LORA = dict(lora_rank=2, lora_alpha=4.0, lora_layers=("query", "output_dense"))
@@ -121,9 +121,7 @@ def test_a_run_that_was_killed_ends_with_the_same_weights(folder, trained, tmp_p
     for name, value in expected.items():
         np.testing.assert_array_equal(found[name], value, err_msg=name)
     assert json_files.read(str(trained / "best/best.json"))["step"] == 10
-    assert json_files.read(f"{tmp_path}/run/best/best.json") == json_files.read(
-        f"{trained}/best/best.json"
-    )
+    assert best_record(tmp_path / "run") == best_record(trained)
     results = [json_files.read(f"{one}/eval_results.json") for one in (trained, tmp_path / "run")]
     for name in ("eval_loss", "eval_macro_f1", "global_step"):
         assert results[0][name] == results[1][name]

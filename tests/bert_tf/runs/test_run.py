@@ -1,7 +1,6 @@
 import dataclasses
 import os
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from modeling.checkpoints.weights import original_name
 from tests.bert_tf.tasks.classification.toy_task import WORDS, own_task, write_csv, write_model
 from tests.bert_tf.training.common import LENGTH, PREDICTIONS, write_records
 from tests.bert_tf.training.hparams_page import read_hparams_page
+from tests.processes import best_record, curve
 from tests.refusals import assert_refused
 
 
@@ -173,14 +173,12 @@ def test_an_evaluation_that_was_due_is_made_up(whole, tmp_path, lost_step):
         driver.run(Interrupted, stopped)
     assert os.path.exists(tmp_path / f"ckpt-{lost_step}.index")
     assert classification.run(stopped) == 0
-    for name in ("metrics.jsonl", "best/best.json"):
-        found, expected = (Path(one.output_dir, name).read_text() for one in (stopped, whole))
-        if name == "metrics.jsonl":
-            found, expected = (
-                [line for line in text.splitlines() if '"eval"' in line]
-                for text in (found, expected)
-            )
-        assert found == expected
+    found, expected = (
+        [line for line in curve(one.output_dir) if line["split"] == "eval"]
+        for one in (stopped, whole)
+    )
+    assert found == expected
+    assert best_record(stopped.output_dir) == best_record(whole.output_dir)
 
 
 class Scripted(ClassificationTask):

@@ -8,7 +8,9 @@ import pytest
 
 from bert_common import json_files
 from bert_common.errors import UserError
+from bert_tf.extras.compare import read_groups
 from bert_tf.inference.predictor import Predictor
+from bert_tf.runs import model_card
 from bert_tf.tasks.classification import task as classification
 from modeling.checkpoints.load import read_checkpoint
 from tests.bert_tf.tasks.classification.toy_task import own_task, write_csv, write_model
@@ -82,7 +84,9 @@ def test_the_same_run_without_its_checkpoints_is_made_again(folder, run):
     assert (run / "eval_results.json").read_bytes() == (folder / "a/eval_results.json").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["best", "best/ckpt-{}.index", "task.json", "best/task.json"])
+@pytest.mark.parametrize(
+    "name", ["best", "best/ckpt-{}.index", "best/best.json", "task.json", "best/task.json"]
+)
 def test_what_is_of_another_run_is_not_used(folder, run, name):
     step = json_files.read(str(run / "best/best.json"))["step"]
     name = name.format(step)
@@ -99,6 +103,14 @@ def test_what_is_of_another_run_is_not_used(folder, run, name):
             Predictor.from_checkpoint(str(run))
     with pytest.raises(UserError, match="of another run than"):
         classification.run(options(folder, run, num_train_epochs=2))
+
+
+def test_results_of_another_run_are_not_shown(folder, run):
+    assert model_card.score_tables(str(run))
+    json_files.write(str(run / "eval_results.json"), {"eval_accuracy": 0.123})
+    assert not model_card.score_tables(str(run))
+    groups = read_groups([str(run), str(folder / "b")])
+    assert 0.123 not in groups[0].runs[0].scores.values()
 
 
 def test_the_card_names_the_file_of_its_scores(folder, run):
