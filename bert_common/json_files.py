@@ -24,6 +24,19 @@ _TYPE_NAMES = {
 }
 
 
+def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns an object of its keys and values; refuses a key that is there twice, of which every
+    reader would take another one."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        key = next(key for number, key in enumerate(keys) if key in keys[:number])
+        raise ValueError(f"the key {key!r} is there twice in an object: remove one of them")
+    return value
+
+
+# Made once: it is as fast as `json.loads` without the hook.
+_decode = json.JSONDecoder(object_pairs_hook=_object_of).decode
 # An escape that may stand for half a surrogate pair.
 _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -57,10 +70,11 @@ def parse(
       allow_half_pairs: whether the caller replaces halves of surrogate pairs.
 
     Raises:
-      UserError: the text is not JSON, or has half a surrogate pair, which no output could hold.
+      UserError: the text is not JSON, has a key twice in an object, or half a surrogate pair, which
+        no output could hold.
     """
     try:
-        value = json.loads(text)
+        value = _decode(text)
         if not allow_half_pairs and _HALF_PAIR.search(text):
             check_text(value, _position(path, line))
         return value
@@ -69,7 +83,7 @@ def parse(
             line = error.lineno
         problem = f"{error.msg} at column {error.colno}"
     except (ValueError, RecursionError) as error:
-        # Numbers with too many digits, values that are nested too deeply.
+        # Numbers with too many digits, values that are nested too deeply, keys that repeat.
         problem = in_one_line(error)
     raise UserError(f"{_position(path, line)}not JSON: {problem}")
 
@@ -133,7 +147,7 @@ def read_objects(
     objects = []
     for number, line in enumerate(lines, 1):
         try:
-            value = json.loads(line)
+            value = _decode(line.decode())
         except ValueError:
             raise UserError(
                 f"{path}:{number}: not JSON: remove the line, or move the file away"

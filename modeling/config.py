@@ -284,8 +284,16 @@ def with_label_names(
 
 
 def label_names(config: BertConfig) -> list[str]:
-    """Returns the names of the classes by number; empty if there are none, or no numbers."""
+    """Returns the names of the classes by number; empty if there are none, or no numbers.
+
+    Raises `UserError` if two classes have one name, or one is no name.
+    """
     names = config.extra.get("id2label")
     if not isinstance(names, dict) or not all(str(key).isdecimal() for key in names):
         return []
-    return [str(names[key]) for key in sorted(names, key=int)]
+    if not all(isinstance(name, str | int | float) for name in names.values()):
+        raise UserError(f"id2label has names that are no texts: {list(names.values())[:5]}")
+    found = [str(names[key]) for key in sorted(names, key=int)]
+    if len(set(found)) < len(found):
+        raise UserError(f"id2label: two classes have one name: {', '.join(found[:20])}")
+    return found

@@ -23,16 +23,12 @@ from bert_common.options import Options
 from bert_tf import charts
 from bert_tf.evaluation.significance import Difference, difference, holm
 from bert_tf.plotting import names_of, with_runs_below
+from bert_tf.report.own_results import note_of_results
 from bert_tf.runs import provenance, results
 from bert_tf.runs.evaluation import EVAL_RESULTS
 from bert_tf.tables import named_table, shorten, show_mean
 from data_gen.tokenization.settings import TOKENIZER_CONFIG_FILE
-from modeling.checkpoints.companion_files import (
-    CONFIG_FILE,
-    FLAGS_FILE,
-    METRICS_FILE,
-    note_of_results,
-)
+from modeling.checkpoints.companion_files import CONFIG_FILE, FLAGS_FILE, METRICS_FILE
 
 _TEST_RESULTS = "test_results.json"
 _MAX_CELL_LENGTH = 60
@@ -231,9 +227,9 @@ def _read_data(path: str) -> dict[str, str]:
     """Reads the digests of data, model and vocabulary of a run."""
     # The files of these names may have changed since, so their recorded digests count.
     digests = {}
-    for part in provenance.read(path).values():
-        for name, facts in part.items():
-            digests[name] = str(facts["digest"])
+    inputs = provenance.read(path)
+    for name, facts in {**inputs["made_from"], **inputs["evaluated_on"]}.items():
+        digests[name] = str(facts["digest"])
     config = json_files.read_object(os.path.join(path, CONFIG_FILE))
     if config:
         digests["model"] = results.digest(config)

@@ -183,7 +183,7 @@ def answer(
                 nearest = []
                 for score, number in zip(scores[row], numbers[row], strict=True):
                     documents_file.seek(offsets[number])
-                    document = json.loads(documents_file.readline())
+                    document = json_files.parse(documents_file.readline().decode())
                     nearest.append({"score": to_json(score), **document})
                 line = json.dumps({**query, "documents": nearest}, ensure_ascii=False)
                 file.write(line + "\n")

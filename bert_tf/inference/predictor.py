@@ -226,8 +226,8 @@ def run(options: PredictOptions) -> None:
         write = functools.partial(_write, target, options.output_file)
         errors: list[str] = []
         if table is not None:
-            count, note = predict_table(predictor.inference, table, options, write)
-            if note:
+            count, notes = predict_table(predictor.inference, table, options, write)
+            for note in notes:
                 log(note)
         else:
             name = "standard input" if options.input_file == "-" else options.input_file

@@ -10,6 +10,7 @@ can't be predicted has no label but the reason. Memory does not depend on the nu
 
 import codecs
 import csv
+import hashlib
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,8 @@ from bert_common.errors import UserError
 from bert_tf.inference.options import PredictOptions
 from bert_tf.tasks.inference import TaskInference
 from data_gen.labeled.row_stream import Row, RowStream
+from data_gen.labeled.table import repeated_ids
+from data_gen.text.duplicates import HashTable
 
 _REASON = "reason"
 # Prefix of a column of predictions whose name the table has already, e.g. the column of the true
@@ -60,11 +63,12 @@ def open_table(options: PredictOptions, log: Callable[[str], None]) -> RowStream
 
 def predict_table(
     inference: TaskInference, table: RowStream, options: PredictOptions, write: Write
-) -> tuple[int, str | None]:
+) -> tuple[int, list[str]]:
     """Predicts every row of a table.
 
     Returns:
-      the number of rows, and a message on those without a prediction; None if there are none.
+      the number of rows, and messages on those without a prediction or with an id that was there
+      before, if there are any.
 
     Raises:
       UserError: the task has no columns for its results, or no row can be predicted.
@@ -87,10 +91,12 @@ def predict_table(
     num_rows = 0
     num_unusable = 0
     first_fault = ""
+    ids = _IdCounter(table.unit, has_ids=options.id_column is not None)
     for rows in parallel.portions(table, lambda row: 1, _ROWS_AT_ONCE):
         results = _predict_rows(inference, rows, num_texts)
         for row, result in zip(rows, results, strict=True):
             num_rows += 1
+            ids.add(row)
             if _REASON in result:
                 num_unusable += 1
                 first_fault = first_fault or f"{table.unit} {row.line}: {result[_REASON]}"
@@ -101,12 +107,44 @@ def predict_table(
     # If no row can be used, the cause is one of the whole file.
     if num_unusable == num_rows:
         raise UserError(f"{table.path}: no row can be predicted; the first is {first_fault}")
-    if not num_unusable:
-        return num_rows, None
-    return num_rows, (
-        f"{num_unusable:,} of {num_rows:,} rows can't be predicted and have the reason in place of "
-        f"a label; the first is {first_fault}"
-    )
+    notes = []
+    if num_unusable:
+        notes.append(
+            f"{num_unusable:,} of {num_rows:,} rows can't be predicted and have the reason in "
+            f"place of a label; the first is {first_fault}"
+        )
+    return num_rows, [*notes, *ids.notes()]
+
+
+class _IdCounter:
+    """Counts the rows with the id of an earlier one, by hashes: of a million ids at least, of more
+    some may be overlooked.
+
+    Args:
+      unit: what the lines of the rows count.
+      has_ids: the last value of a row is its id; else nothing is counted.
+    """
+
+    def __init__(self, unit: str, has_ids: bool):
+        self._unit = unit
+        self._has_ids = has_ids
+        self._hashes = HashTable(most_buckets=1 << 17)
+        self._count = 0
+        self._first: tuple[object, str] | None = None
+
+    def add(self, row: Row) -> None:
+        """Adds a row."""
+        if not self._has_ids:
+            return
+        id = row.values[-1]
+        digest = hashlib.blake2b(json.dumps(id).encode(), digest_size=8).digest()
+        if self._hashes.add(int.from_bytes(digest, "big")):
+            self._count += 1
+            self._first = self._first or (id, f"{self._unit} {row.line}")
+
+    def notes(self) -> list[str]:
+        """Returns a remark on the repeated ids; none if there are none."""
+        return [repeated_ids(self._count, *self._first)] if self._first else []
 
 
 def _predict_rows(inference: TaskInference, rows: Sequence[Row], num_texts: int) -> list[dict]:

@@ -17,6 +17,7 @@ from bert_tf.evaluation import conlleval
 from bert_tf.evaluation.classification import confusion_matrix
 from bert_tf.report import intervals
 from bert_tf.report.intervals import Score
+from bert_tf.report.own_results import note_of_results
 from bert_tf.training import run_directory
 from data_gen.labeled import tag_schemes
 from data_gen.labeled.tag_schemes import Chunks
@@ -25,7 +26,6 @@ from modeling.checkpoints.companion_files import (
     SAMPLES_FILE,
     SELECTION_FILE,
     TASK_FILE,
-    note_of_results,
 )
 
 # Written by the tasks: predictions for the development set with the right answers.

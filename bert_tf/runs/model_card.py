@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from bert_common import files, json_files
 from bert_common.errors import visible
 from bert_common.options import Options, declared_options
+from bert_tf.report.own_results import note_of_results
 from bert_tf.runs.evaluation import EVAL_RESULTS
 from bert_tf.tables import code, markdown_text, readable_table
 from bert_tf.training import run_directory
@@ -22,7 +23,6 @@ from modeling.checkpoints.companion_files import (
     FLAGS_FILE,
     SELECTION_FILE,
     TASK_FILE,
-    note_of_results,
     read_best_record,
 )
 from modeling.config import BertConfig

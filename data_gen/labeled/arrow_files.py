@@ -62,6 +62,12 @@ class ArrowFile:
           names: of the columns to read; all by default.
         """
         with self._opened() as source:
+            twins = [name for name in source.names if source.names.count(name) > 1]
+            if twins:
+                raise UserError(
+                    f"{self.path}: {source.names.count(twins[0])} columns are called "
+                    f"{twins[0]!r}: rename all but one"
+                )
             missing = [
                 name for name in (() if names is None else names) if name not in source.names
             ]
@@ -200,6 +206,11 @@ class _Source:
         if isinstance(feature, dict) and feature.get("_type") == "ClassLabel":
             names = feature.get("names")
             if isinstance(names, list) and all(isinstance(name, str) for name in names):
+                if len(set(names)) < len(names):
+                    raise UserError(
+                        f"{self._path}: two classes of column {column!r} have one name: "
+                        f"{', '.join(names)}"
+                    )
                 return names
         return []
 

@@ -304,6 +304,7 @@ def read_split(
     for name in _ID_COLUMNS:
         if name in columns:
             ids = [str(item) for item in columns[name]]
+            table.note_repeated_ids(ids)
     if is_labeled:
         labels = _read_labels(table, columns[task.columns.label], task)
     else:

@@ -210,6 +210,7 @@ def _take_ids(table: Table, has_ids: bool) -> list[str]:
         if not isinstance(value, str):
             value = json.dumps(value, ensure_ascii=False)
         ids.append(value)
+    table.note_repeated_ids(ids)
     return ids
 
 

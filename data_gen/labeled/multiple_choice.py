@@ -174,7 +174,9 @@ def _locate_swag(path: str, flag: str, needs_labels: bool, first_row: list[str])
             raise UserError(message)
     # The endings are in the order of their numbers, which need not be the order of the file.
     endings = sorted(filter(_ENDING.fullmatch, header), key=_ending_number)
-    optional = [name for name in ("", "label") if name in header]
+    # Commas at the ends of all rows make further columns without a name.
+    optional = ["", "label"] if not header[0] else ["label"]
+    optional = [name for name in optional if name in header]
     names = ["sent1", "sent2", *endings, *optional]
     return Layout(names, [header.index(name) for name in names], has_header=True)
 

@@ -24,7 +24,7 @@ from data_gen.labeled.row_formats import (
     read_rows,
 )
 from data_gen.labeled.rows import BadRows, Skip, listed, no_column, quoted
-from data_gen.labeled.table import Layout, Table
+from data_gen.labeled.table import Layout, Table, check_twins
 
 COLUMN_NUMBER = re.compile(r"[0-9]{1,9}")
 
@@ -223,6 +223,7 @@ def _read_arrow_table(
 
     def choose(header: list[str]) -> list[str]:
         layout = locate(header)
+        check_twins(path, layout, header)
         names.extend(layout.names)
         chosen.extend(header[number] for number in layout.numbers)
         return chosen

@@ -18,7 +18,7 @@ from bert_common.errors import UserError
 from bert_common.plugins import Plugins
 from bert_common.text_lines import LONGEST_LINE, numbered_lines
 from data_gen.labeled.rows import BadRows, listed, quoted
-from data_gen.labeled.table import Layout
+from data_gen.labeled.table import Layout, check_twins
 
 _FORMATS_BY_EXTENSION = {
     ".tsv": "tsv",
@@ -128,6 +128,7 @@ def read_delimited(
             raise bad.error(1)
         try:
             layout = locate(first[1])
+            check_twins(bad.path, layout, first[1])
         except UserError as problem:
             error = error or problem
             continue

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bert_common.errors import UserError
 from data_gen.labeled.rows import BadRows, File, listed, quoted
 
 # float() accepts more than this, e.g. 1_0 and the digits of all scripts.
@@ -37,6 +38,19 @@ class Layout(NamedTuple):
     has_header: bool
     delimiter: str = ","
     is_all_quoted: bool = False
+
+
+def check_twins(path: str, layout: Layout, header: Sequence[str]) -> None:
+    """Raises `UserError` if two columns of a file have the name of one that is read."""
+    if not layout.has_header:
+        return
+    names = [value.strip() for value in header]
+    for number in layout.numbers:
+        count = names.count(names[number])
+        if count > 1 and names[number]:
+            raise UserError(
+                f"{path}:1: {count} columns are called {quoted(names[number])}: rename all but one"
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +81,14 @@ class Table:
     def resolve(self, examples: File) -> File:
         """Returns the examples made of the rows, without the bad ones; see `BadRows.resolve`."""
         return self.bad.resolve(examples, self.lines)
+
+    def note_repeated_ids(self, ids: Sequence[str]) -> None:
+        """Notes how many rows have the id of an earlier one, if any has."""
+        row_of_id: dict[str, int] = {}
+        repeated = [row for row, id in enumerate(ids) if row_of_id.setdefault(id, row) != row]
+        if repeated:
+            where = f"{self.bad.unit} {self.lines[repeated[0]]}"
+            self.bad.guesses.append(repeated_ids(len(repeated), ids[repeated[0]], where))
 
     def check_strings(self, values: list, column: str, may_be_empty: bool = True) -> None:
         """Refuses rows whose value is not a string (JSON may hold anything), or is empty.
@@ -199,6 +221,14 @@ class Table:
                 else:
                     numbers[row] = number
         return numbers
+
+
+def repeated_ids(count: int, id: object, where: str) -> str:
+    """Returns the remark on rows with the id of an earlier one, of which the first is named."""
+    return (
+        f"{count:,} rows have the id of an earlier one, the first is {quoted(id)} in {where}: "
+        "predictions can't be told apart by it"
+    )
 
 
 def _parse_number(value: object) -> float:

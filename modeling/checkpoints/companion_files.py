@@ -11,11 +11,10 @@ Input: `CheckpointReader` and a directory. Output: the same with its companion f
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from bert_common.manifests import file_digest
 from data_gen.tokenization.settings import (
     TOKENIZER_CONFIG_FILE,
     TOKENIZER_FILE,
@@ -55,8 +54,6 @@ RUN_ID = "run_id"
 BEST_RECORD = "best.json"
 # Keys that readers need, see `json_files.check_object`.
 _BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float], RUN_ID: str | None}
-_INPUTS_FIELDS = {RUN_ID: str | None, "results": dict[str, dict] | None}
-_RESULT_FIELDS = {RUN_ID: str, "files": list[str], "digests": dict[str, str]}
 TASK_FIELDS = {
     RUN_ID: str | None,
     "kind": str | None,
@@ -93,21 +90,6 @@ def read_best_record(directory: str) -> dict:
     return record
 
 
-def note_of_results(directory: str, name: str) -> dict | None:
-    """Returns what `inputs.json` notes on a file of results, with the "files" that these are of;
-    empty for runs of earlier versions; None if the results are of another run."""
-    path = os.path.join(directory, INPUTS_FILE)
-    inputs = json_files.read_object(path, _INPUTS_FIELDS)
-    notes = inputs.get("results") or {}
-    file = os.path.join(directory, name)
-    for kind, note in notes.items():
-        json_files.check_object(note, _RESULT_FIELDS, f"{path}: results: {kind}")
-        is_of_run = note[RUN_ID] == inputs.get(RUN_ID, "") and name in note["digests"]
-        if is_of_run and files.is_file(file) and note["digests"][name] == file_digest(file):
-            return note
-    return None if notes or inputs.get(RUN_ID) else {}
-
-
 def read_task_file(path: str) -> dict:
     """Returns the keys of `task.json` that have a value, with the kind of task under its name of
     today; empty without the file."""
@@ -115,12 +97,20 @@ def read_task_file(path: str) -> dict:
     content = json_files.read_object(path, TASK_FIELDS)
     if content:
         _check_run(path, content)
+        check_names(content.get("labels") or (), f"{path}: labels")
     for name, value in content.items():
         if value is not None:
             task[name] = value
     if "kind" in task:
         task["kind"] = FORMER_TASK_NAMES.get(task["kind"], task["kind"])
     return task
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Raises `UserError` if two classes have one name."""
+    if len(set(names)) < len(names):
+        twin = next(name for name in names if list(names).count(name) > 1)
+        raise UserError(f"{where}: two classes are called {twin!r}: give each a name of its own")
 
 
 def check_run_of_best(directory: str) -> None:

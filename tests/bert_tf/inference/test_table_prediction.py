@@ -100,6 +100,13 @@ def test_ids_of_other_formats_and_pairs(checkpoints, tmp_path, name):
         assert record["label"] == "" and record["reason"]
 
 
+def test_repeated_ids_are_counted(checkpoints, tmp_path, capfd):
+    predict(checkpoints["class"], tmp_path, "key,text\n1,a\n2,b\n1,c\n", id_column="key")
+    assert (
+        "1 rows have the id of an earlier one, the first is '1' in line 4" in capfd.readouterr().err
+    )
+
+
 def test_parquet_comes_back_as_csv(checkpoints, tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
