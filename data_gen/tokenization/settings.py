@@ -5,9 +5,10 @@
 - `tokenizer.json`: the same settings as the steps of Hugging Face's tokenizers, and the ids.
 - `added_tokens.json`, `special_tokens_map.json`: what older versions of transformers wrote.
 
-Every key is applied, irrelevant for the ids of a text, or has only some values with which BERT's
-tokenizer gives the same ids: other values are refused by name, because a tokenizer that splits
-otherwise gives plausible results that are wrong. A key that no table has is mentioned.
+Every key is applied, irrelevant for a reason, or has only some values with which BERT's tokenizer
+gives the same ids: other values are refused by name, because a tokenizer that splits otherwise
+gives plausible results that are wrong. Types and ranges of applied keys are in the same tables. A
+key that no table has is mentioned.
 
 Input: a directory. Output: `TokenizerSettings`.
 """
@@ -16,7 +17,7 @@ import dataclasses
 import os
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bert_common import files, json_files
 from bert_common.errors import UserError, in_one_line, shortened
@@ -40,9 +41,35 @@ _LENGTH = "model_max_length"
 _SIDE = "truncation_side"
 _ADDED_TOKENS = "added_tokens_decoder"
 
-# Rules for keys, beside tuples of the values that change nothing.
-APPLIED = "applied"
-IRRELEVANT = "irrelevant"
+
+@dataclasses.dataclass(frozen=True)
+class Applied:
+    """Rule of a key that is followed.
+
+    Attributes:
+      kind: type of its value, see `json_files.check_object`: with None the key may be missing, and
+        the default of the library's class stands for it; without, the key is required. `object`
+        where the reader of the value checks it.
+      smallest: of a whole number, which may be written as a float; None for other values.
+      only: the values that can be read; empty for all of the type.
+    """
+
+    kind: Any = object
+    smallest: int | None = None
+    only: tuple = ()
+
+
+# A rule is `Applied`, a tuple of the only values that can be read, where the key is there, or a
+# text: why the key is irrelevant.
+Rule = Applied | tuple | str
+_TEXT = Applied(str | None)
+_TRUTH = Applied(bool | None)
+ABOUT_FILES = "about files and programs"
+ABOUT_TRAINING = "acts in training only"
+ABOUT_OUTPUTS = "about what a program returns"
+ABOUT_GENERATION = "about writing texts"
+_ABOUT_BATCHES = "about batches, padding and pieces of texts"
+_VOCABULARY_SAYS = "the vocabulary says it"
 
 # Classes that take `tokenizer.json` as it is.
 _GENERAL_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
@@ -57,7 +84,7 @@ _TOKENIZER_CLASSES = (
     "PreTrainedTokenizer",
     *_GENERAL_CLASSES,
 )
-_SPECIAL_TOKEN_KEYS = {
+_SPECIAL_TOKEN_KEYS: dict[str, Rule] = {
     "pad_token": (PAD,),
     "unk_token": (UNK,),
     "cls_token": (CLS,),
@@ -66,15 +93,15 @@ _SPECIAL_TOKEN_KEYS = {
     # Some directories name these two though BERT has none.
     "bos_token": (None, CLS),
     "eos_token": (None, SEP),
-    "additional_special_tokens": APPLIED,
-    "extra_special_tokens": APPLIED,
+    "additional_special_tokens": Applied(list | dict | None),
+    "extra_special_tokens": Applied(list | dict | None),
 }
-_TOKENIZER_CONFIG_KEYS = {
+_TOKENIZER_CONFIG_KEYS: dict[str, Rule] = {
     **_SPECIAL_TOKEN_KEYS,
-    _CASING: APPLIED,
-    _ACCENTS: APPLIED,
-    _FINGERPRINT: APPLIED,
-    _ADDED_TOKENS: APPLIED,
+    _CASING: _TRUTH,
+    _ACCENTS: _TRUTH,
+    _FINGERPRINT: _TEXT,
+    _ADDED_TOKENS: Applied(dict | None),
     "tokenizer_class": (None, *_TOKENIZER_CLASSES),
     "tokenize_chinese_chars": (None, True),
     "do_basic_tokenize": (None, True),
@@ -88,16 +115,15 @@ _TOKENIZER_CONFIG_KEYS = {
     "sudachi_kwargs": (None,),
     "jumanpp_kwargs": (None,),
     # Only the slow tokenizers of old versions obeyed it.
-    "never_split": APPLIED,
+    "never_split": Applied(list[str] | None),
     "add_special_tokens": (None, True),
-    _LENGTH: APPLIED,
+    # Tokenizers without a limit have 1e30 here.
+    _LENGTH: Applied(smallest=1),
     _SIDE: (None, "left", "right"),
     **dict.fromkeys(
         (
             "auto_map",
             "backend",
-            "chat_template",
-            "clean_up_tokenization_spaces",
             "errors",
             "from_slow",
             "full_tokenizer_file",
@@ -105,62 +131,68 @@ _TOKENIZER_CONFIG_KEYS = {
             "is_local",
             "legacy",
             "local_files_only",
+            "name_or_path",
+            "processor_class",
+            "special_tokens_map_file",
+            "token",
+            "tokenizer_file",
+            "transformers_version",
+            "use_fast",
+            "vocab_file",
+        ),
+        ABOUT_FILES,
+    ),
+    **dict.fromkeys(
+        (
             "max_len",
             "max_length",
             "model_input_names",
-            "model_specific_special_tokens",
-            "name_or_path",
             "pad_to_multiple_of",
             "pad_token_id",
             "pad_token_type_id",
             "padding_side",
-            "processor_class",
             "return_token_type_ids",
-            "special_tokens_map_file",
-            "split_special_tokens",
             "stride",
-            "token",
-            "tokenizer_file",
-            "transformers_version",
             "truncation_strategy",
-            "unk_id",
-            "use_fast",
-            "vocab_file",
-            "vocab_size",
         ),
-        IRRELEVANT,
+        _ABOUT_BATCHES,
     ),
+    **dict.fromkeys(("chat_template", "clean_up_tokenization_spaces"), ABOUT_GENERATION),
+    **dict.fromkeys(("model_specific_special_tokens", "unk_id", "vocab_size"), _VOCABULARY_SAYS),
+    "split_special_tokens": "marks in a text are no tokens here, unless a program asks for them",
 }
-_TOKENIZER_KEYS = {
-    "model": APPLIED,
-    "normalizer": APPLIED,
-    "pre_tokenizer": APPLIED,
-    "post_processor": APPLIED,
-    "added_tokens": APPLIED,
-    "truncation": APPLIED,
-    **dict.fromkeys(("version", "padding", "decoder"), IRRELEVANT),
+_TOKENIZER_KEYS: dict[str, Rule] = {
+    **dict.fromkeys(
+        ("model", "normalizer", "pre_tokenizer", "post_processor", "truncation"),
+        Applied(dict | None),
+    ),
+    "added_tokens": Applied(list | None),
+    "version": ABOUT_FILES,
+    "padding": _ABOUT_BATCHES,
+    "decoder": ABOUT_GENERATION,
 }
-_MODEL_KEYS = {
+_MODEL_KEYS: dict[str, Rule] = {
     "type": (None, "WordPiece"),
-    "vocab": APPLIED,
+    "vocab": Applied(dict[str, int]),
     "unk_token": (UNK,),
     "continuing_subword_prefix": (None, "##"),
-    # Longer words are [UNK]: the limit is the original's here.
-    "max_input_chars_per_word": IRRELEVANT,
+    "max_input_chars_per_word": "longer words are [UNK]: the limit is the original's",
 }
-_NORMALIZER_KEYS = {
+_NORMALIZER_KEYS: dict[str, Rule] = {
     "type": ("BertNormalizer",),
-    "clean_text": (True,),
-    "handle_chinese_chars": (True,),
-    "lowercase": APPLIED,
-    _ACCENTS: APPLIED,
+    "clean_text": Applied(bool, only=(True,)),
+    "handle_chinese_chars": Applied(bool, only=(True,)),
+    "lowercase": Applied(bool),
+    _ACCENTS: _TRUTH,
 }
-_TOKENIZER_FIELDS = {
-    "model": dict | None,
-    "normalizer": dict | None,
-    "pre_tokenizer": dict | None,
-    "post_processor": dict | None,
-    "truncation": dict | None,
+_TRUNCATION_KEYS: dict[str, Rule] = {
+    "direction": (None, "Left", "Right"),
+    **dict.fromkeys(("max_length", "strategy", "stride"), _ABOUT_BATCHES),
+}
+_TOKENIZER = "BERT's tokenizer (BertNormalizer, BertPreTokenizer, WordPiece)"
+_TOKEN_FIELDS = {
+    "content": str,
+    **dict.fromkeys(("single_word", "normalized", "special"), bool | None),
 }
 _WORDPIECE_FIELDS = {
     "model": {"vocab": dict[str, int]},
@@ -212,35 +244,61 @@ class TokenizerSettings:
 
 
 def check_keys(
-    values: Mapping[str, object], rules: Mapping[str, object], path: str, reader: str
+    values: Mapping[str, object], rules: Mapping[str, Rule], path: str, reader: str
 ) -> str | None:
     """Compares the keys of a file with a table of rules.
 
     Args:
-      rules: key → `APPLIED`, `IRRELEVANT` or a tuple of the only values that can be read.
+      rules: key → rule.
       reader: what can be read, for the message, such as "BERT's tokenizer".
 
     Returns:
       A line that names the keys that are not in the table; None if there are none.
 
     Raises:
-      UserError: a key has a value that its rule does not list.
+      UserError: a key has a value of another type or out of its range, or one that its rule does
+        not list; or a required key is missing.
     """
     unknown = []
     for key, value in values.items():
         rule = rules.get(key)
+        where = f"{path}: {key}"
         if rule is None:
             unknown.append(key)
-        elif isinstance(rule, tuple) and value not in rule:
-            # The first value is the usual one.
-            usual = next((item for item in rule if item is not None), "unset")
-            raise UserError(
-                f"{path}: {key} is {shortened(repr(value), 80)}: only {reader} can be read, where "
-                f"it is {usual}"
-            )
+        elif isinstance(rule, tuple):
+            _check_choice(value, rule, where, reader)
+        elif isinstance(rule, Applied) and rule.only:
+            _check_choice(value, rule.only, where, reader)
+        elif isinstance(rule, Applied) and rule.smallest is not None and value is not None:
+            _check_size(value, rule.smallest, where)
+    kinds = {key: rule.kind for key, rule in rules.items() if isinstance(rule, Applied)}
+    fields = {key: kind for key, kind in kinds.items() if kind is not object}
+    json_files.check_object(values, fields, path)
     if not unknown:
         return None
     return f"{path}: unknown keys are ignored: {', '.join(sorted(unknown))}"
+
+
+def _check_choice(value: object, choices: tuple, where: str, reader: str) -> None:
+    """Raises `UserError` for a value that is none of the choices, of which the first is usual."""
+    # In Python 1 is True, and in JSON it is not.
+    if not any(type(choice) is type(value) and choice == value for choice in choices):
+        usual = next((choice for choice in choices if choice is not None), "unset")
+        raise UserError(
+            f"{where} is {shortened(repr(value), 80)}: only {reader} can be read, where it is "
+            f"{usual}"
+        )
+
+
+def _check_size(value: object, smallest: int, where: str) -> None:
+    """Raises `UserError` for a value that is no whole number from `smallest` on; 1e30 is one."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # NaN and infinity have no remainder.
+    if not is_number or not value >= smallest or value % 1 != 0:
+        raise UserError(
+            f"{where} is {shortened(repr(value), 80)}: a whole number of at least {smallest} is "
+            "expected"
+        )
 
 
 def read_settings(directory: str) -> TokenizerSettings:
@@ -252,24 +310,28 @@ def read_settings(directory: str) -> TokenizerSettings:
     path = os.path.join(directory, TOKENIZER_CONFIG_FILE)
     values = _read(path)
     config = {key: _content(value) for key, value in values.items()}
+    casing = _boolean(config, _CASING, path)
     notes = [check_keys(config, _TOKENIZER_CONFIG_KEYS, path, "BERT's tokenizer")]
     settings = TokenizerSettings(
-        do_lower_case=_boolean(config, _CASING, path),
+        do_lower_case=casing,
         strip_accents=_boolean(config, _ACCENTS, path),
         fingerprint=_string(config, _FINGERPRINT),
         truncation_side=_string(config, _SIDE),
         max_length=_length(config),
     )
     tokenizer_path = os.path.join(directory, TOKENIZER_FILE)
-    tokenizer = json_files.read_object(tokenizer_path, _TOKENIZER_FIELDS)
+    tokenizer = json_files.read_object(tokenizer_path)
+    notes.append(check_keys(tokenizer, _TOKENIZER_KEYS, tokenizer_path, _TOKENIZER))
     ids = _ids(tokenizer, tokenizer_path)
     # Our own tokenizer.json has other steps with the same result.
     if tokenizer and settings.fingerprint is None:
-        notes.append(_check_tokenizer(tokenizer, tokenizer_path))
+        _check_tokenizer(tokenizer, tokenizer_path)
         settings, note = _with_normalizer(settings, config, tokenizer, tokenizer_path)
         notes.append(note)
-    direction = (tokenizer.get("truncation") or {}).get("direction")
-    if settings.truncation_side is None and isinstance(direction, str):
+    truncation = json_files.object_in(tokenizer, "truncation")
+    check_keys(truncation, _TRUNCATION_KEYS, f"{tokenizer_path}, truncation", _TOKENIZER)
+    direction = truncation.get("direction")
+    if settings.truncation_side is None and direction is not None:
         settings = dataclasses.replace(settings, truncation_side=direction.lower())
     # sentence-transformers lower-cases in front of a cased tokenizer, which keeps accents.
     sentence_path = os.path.join(directory, _SENTENCE_FILE)
@@ -289,9 +351,8 @@ def read_settings(directory: str) -> TokenizerSettings:
 
 
 def _read(path: str) -> dict:
-    """Returns the object in a file; empty without the file or for another value."""
-    values = json_files.read(path) if files.exists(path) else {}
-    return values if isinstance(values, dict) else {}
+    """Returns the object in a file; empty without the file."""
+    return json_files.read_object(path)
 
 
 def _content(value: object) -> object:
@@ -342,9 +403,8 @@ def _boolean(values: Mapping[str, object], key: str, path: str) -> bool | None:
 
 
 def _length(config: Mapping[str, object]) -> int | None:
-    value = config.get(_LENGTH)
-    # Tokenizers without a limit have 1e30 here.
-    return value if type(value) is int and 0 < value < 1 << 30 else None
+    value: Any = config.get(_LENGTH)
+    return None if value is None or value >= 1 << 30 else int(value)
 
 
 def _string(values: Mapping[str, object], key: str) -> str | None:
@@ -369,16 +429,13 @@ def _ids(tokenizer: dict, path: str) -> dict[str, int]:
     return ids | model["vocab"]
 
 
-def _check_tokenizer(tokenizer: dict, path: str) -> str | None:
-    """Refuses a `tokenizer.json` with other steps than BERT's; returns a line on unknown keys."""
-    reader = "BERT's tokenizer (BertNormalizer, BertPreTokenizer, WordPiece)"
-    note = check_keys(tokenizer, _TOKENIZER_KEYS, path, reader)
+def _check_tokenizer(tokenizer: dict, path: str) -> None:
+    """Refuses a `tokenizer.json` with other steps than BERT's."""
     model = json_files.object_in(tokenizer, "model")
-    check_keys(model, _MODEL_KEYS, f"{path}, model", reader)
+    check_keys(model, _MODEL_KEYS, f"{path}, model", _TOKENIZER)
     step = _only_step(json_files.object_in(tokenizer, "pre_tokenizer"), "pretokenizers")
-    check_keys(step, {"type": ("BertPreTokenizer",)}, f"{path}, pre_tokenizer", reader)
+    check_keys(step, {"type": ("BertPreTokenizer",)}, f"{path}, pre_tokenizer", _TOKENIZER)
     _check_post_processor(json_files.object_in(tokenizer, "post_processor"), path)
-    return note
 
 
 def _only_step(step: dict, key: str) -> dict:
@@ -386,10 +443,11 @@ def _only_step(step: dict, key: str) -> dict:
     if not step:
         return {"type": "missing"}
     steps = step.get(key)
-    if step.get("type") == "Sequence" and isinstance(steps, list) and len(steps) == 1:
-        return steps[0]
     if isinstance(steps, list):
-        names = [str(item.get("type")) for item in steps if isinstance(item, dict)]
+        steps = [item if isinstance(item, dict) else {"type": item} for item in steps]
+        if step.get("type") == "Sequence" and len(steps) == 1:
+            return steps[0]
+        names = [str(item.get("type")) for item in steps]
         return {"type": f"Sequence of {', '.join(names)}"}
     return step
 
@@ -415,7 +473,8 @@ def _check_post_processor(step: dict, path: str) -> None:
     for key, template in expected.items():
         names = []
         for part in _list(step, key):
-            names += [str(value.get("id")) for value in part.values()]
+            for value in part.values() if isinstance(part, dict) else [part]:
+                names.append(str(value.get("id") if isinstance(value, dict) else value))
         if names != template:
             raise UserError(
                 f"{path}, post_processor: {key} is {' '.join(names)}, which is not supported: "
@@ -433,10 +492,11 @@ def _added_tokens(
     """
     added: dict[str, AddedToken] = {}
     # The oldest format first: later ones have flags, too.
-    old = _read(os.path.join(directory, _ADDED_TOKENS_FILE))
+    path = os.path.join(directory, _ADDED_TOKENS_FILE)
+    old = _read(path)
+    json_files.check_object({"tokens": old}, {"tokens": dict[str, int]}, path)
     for content, id in old.items():
-        if isinstance(id, int):
-            added[content] = AddedToken(content, id, normalized=True)
+        added[content] = AddedToken(content, id, normalized=True)
     path = os.path.join(directory, _SPECIAL_TOKENS_FILE)
     names = _read(path)
     contents = {key: _content(value) for key, value in names.items()}
@@ -444,7 +504,11 @@ def _added_tokens(
     for values in (names, config):
         for key in ("additional_special_tokens", "extra_special_tokens"):
             for token in [*_list(values, key), *json_files.object_in(values, key).values()]:
-                content = str(_content(token))
+                content = _content(token)
+                if not isinstance(content, str):
+                    raise UserError(
+                        f"{directory}: {key} has {in_one_line(token)}, which is no token"
+                    )
                 # -1: the vocabulary beside the file has the id.
                 added.setdefault(content, AddedToken(content, ids.get(content, -1)))
     kept = set(_list(config, "never_split")) - {*SPECIAL_TOKENS, *added}
@@ -480,7 +544,7 @@ def _listed_tokens(config: dict, tokenizer: dict, directory: str) -> list[tuple[
         path = os.path.join(directory, file_name)
         if not re.fullmatch(r"\d{1,9}", str(id)):
             raise UserError(f"{path}: the added token {in_one_line(flags)} has no id")
-        json_files.check_object(flags, {"content": str}, f"{path}: the added token {id}")
+        json_files.check_object(flags, _TOKEN_FIELDS, f"{path}: the added token {id}")
         tokens.append((int(id), flags))
     return tokens
 

@@ -23,7 +23,15 @@ from safetensors.numpy import save, save_file
 
 from bert_common import files, json_files
 from bert_common.errors import UserError, in_one_line, listed
-from data_gen.tokenization.settings import APPLIED, IRRELEVANT, check_keys
+from data_gen.tokenization.settings import (
+    ABOUT_FILES,
+    ABOUT_GENERATION,
+    ABOUT_OUTPUTS,
+    ABOUT_TRAINING,
+    Applied,
+    Rule,
+    check_keys,
+)
 from modeling.checkpoints.reader import CheckpointReader, RenamedFile, TensorFile, stored_weights
 from modeling.checkpoints.variable_names import read_named_variables
 from modeling.checkpoints.weights import (
@@ -62,79 +70,97 @@ _ACTIVATIONS_BACK = {"gelu_erf": "gelu", "gelu": "gelu_new", "gelu_new": "gelu_n
 _DEFAULTS = {**BertConfig(vocab_size=30522, type_vocab_size=2).to_dict(), "layer_norm_eps": 1e-12}
 # Keys that a task needs, for `BertConfig.extra`, and `is_decoder`: a decoder without
 # cross-attention is a left-to-right model. Other keys are about files, or about other models.
-_KEPT_KEYS = (
-    "id2label",
-    "label2id",
-    "classifier_dropout",
-    "problem_type",
-    "is_decoder",
+_KEPT_KEYS: dict[str, Rule] = {
+    "id2label": Applied(dict | None),
+    "label2id": Applied(dict | None),
+    "classifier_dropout": Applied(float | None),
+    "problem_type": (
+        None,
+        "regression",
+        "single_label_classification",
+        "multi_label_classification",
+    ),
+    "is_decoder": Applied(bool | None),
     # The activation of a re-ranker of sentence-transformers, in its versions from 4 on and before.
-    "sentence_transformers",
-    "sbert_ce_default_activation_function",
-)
+    "sentence_transformers": Applied(dict | None),
+    "sbert_ce_default_activation_function": Applied(str | None),
+}
 _TIED = "tie_word_embeddings"
 # Keys of `config.json` with the only values that leave BERT what it is, see `check_keys`.
-_KEYS: dict[str, object] = {
-    **dict.fromkeys((*_DEFAULTS, *_KEPT_KEYS), APPLIED),
+_KEYS: dict[str, Rule] = {
+    # `BertConfig` has their types and ranges.
+    **dict.fromkeys(_DEFAULTS, Applied()),
+    **_KEPT_KEYS,
     "model_type": (None, "bert"),
     "position_embedding_type": (None, "absolute"),
     "add_cross_attention": (None, False),
     "is_encoder_decoder": (None, False),
     # Only a head that scores the vocabulary reads it.
-    _TIED: APPLIED,
+    _TIED: Applied(bool | None),
     "pruned_heads": (None, {}),
     # Weights in integers, and layers beside BERT's.
     "quantization_config": (None,),
     "adapters": (None,),
-    "architectures": APPLIED,
+    "architectures": Applied(list[str] | None),
     **dict.fromkeys(
         (
             "_attn_implementation",
             "_name_or_path",
-            "_num_labels",
             "attn_implementation",
             "auto_map",
-            "bos_token_id",
             "chunk_size_feed_forward",
-            "cls_token_id",
-            "cross_attention_hidden_size",
             "custom_pipelines",
-            "decoder_start_token_id",
-            "directionality",
-            "dtype",
-            "eos_token_id",
             "finetuning_task",
-            "gradient_checkpointing",
             "language",
-            "mask_token_id",
-            "model_max_length",
             "name",
             "name_or_path",
-            "num_labels",
-            "output_attentions",
-            "output_hidden_states",
-            "output_past",
+            "tokenizer_class",
+            "torchscript",
+            "transformers_version",
+            "xla_device",
+        ),
+        ABOUT_FILES,
+    ),
+    **dict.fromkeys(("dtype", "torch_dtype", "use_bfloat16"), "the arrays say it"),
+    **dict.fromkeys(("_num_labels", "num_labels"), "the head's shape says it"),
+    "gradient_checkpointing": ABOUT_TRAINING,
+    **dict.fromkeys(
+        (
+            "bos_token_id",
+            "cls_token_id",
+            "decoder_start_token_id",
+            "eos_token_id",
+            "mask_token_id",
+            "model_max_length",
             "pad_token_id",
+            "sep_token_id",
+        ),
+        "the tokenizer says it",
+    ),
+    **dict.fromkeys(
+        (
+            "cross_attention_hidden_size",
+            "directionality",
             "pooler_fc_size",
             "pooler_num_attention_heads",
             "pooler_num_fc_layers",
             "pooler_size_per_head",
             "pooler_type",
-            "prefix",
+        ),
+        "BERT does not read it",
+    ),
+    **dict.fromkeys(
+        (
+            "output_attentions",
+            "output_hidden_states",
+            "output_past",
             "return_dict",
-            "sep_token_id",
-            "task_specific_params",
-            "tokenizer_class",
-            "torch_dtype",
-            "torchscript",
-            "transformers_version",
-            "use_bfloat16",
             "use_cache",
             "use_return_dict",
-            "xla_device",
         ),
-        IRRELEVANT,
+        ABOUT_OUTPUTS,
     ),
+    **dict.fromkeys(("prefix", "task_specific_params"), ABOUT_GENERATION),
 }
 # Generation of text, which old versions of transformers set for every model.
 _GENERATION = re.compile(
@@ -228,12 +254,9 @@ def read_config(path: str) -> HuggingFaceConfig:
         if values.get(key) is not None:
             config_values[key] = values[key]
     config = BertConfig.from_dict(config_values, path)
-    architecture = None
-    architectures = values.get("architectures")
-    if isinstance(architectures, list) and architectures:
-        architecture = architectures[0]
     # Messages show it, so it must be a name, without line breaks.
-    if not isinstance(architecture, str) or not architecture.isidentifier():
+    architecture = next(iter(values.get("architectures") or ()), "")
+    if not architecture.isidentifier():
         architecture = None
     return HuggingFaceConfig(config, architecture, (note,) if note else ())
 

@@ -20,7 +20,13 @@ import numpy as np
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from data_gen.tokenization.settings import APPLIED, IRRELEVANT, TOKENIZER_CONFIG_FILE, check_keys
+from data_gen.tokenization.settings import (
+    ABOUT_FILES,
+    TOKENIZER_CONFIG_FILE,
+    Applied,
+    Rule,
+    check_keys,
+)
 from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, read_task
 from modeling.checkpoints.reader import CheckpointReader
 from modeling.config import POOLINGS
@@ -45,16 +51,18 @@ _POOLING_KEYS = {
 _ACTIVATION = "activation_fn"
 # Keys of the files of sentence-transformers, see `check_keys`: of the one beside `modules.json`, of
 # the encoder's, and of each module's.
-_PROMPTS_KEYS = {
+_PROMPTS_KEYS: dict[str, Rule] = {
+    "prompts": Applied(dict[str, str] | None),
     **dict.fromkeys(
-        ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim", _ACTIVATION),
-        APPLIED,
+        ("default_prompt_name", "similarity_fn_name", _ACTIVATION), Applied(str | None)
     ),
-    # Modules decide, not the name of the class that wrote them.
-    **dict.fromkeys(("__version__", "model_type"), IRRELEVANT),
+    "truncate_dim": Applied(int | None, smallest=1),
+    "model_type": "the modules decide, not the name of the class that wrote them",
+    "__version__": ABOUT_FILES,
 }
-_LENGTH_KEYS = {
-    **dict.fromkeys(("max_seq_length", "do_lower_case"), APPLIED),
+_LENGTH_KEYS: dict[str, Rule] = {
+    "max_seq_length": Applied(int | None, smallest=1),
+    "do_lower_case": Applied(bool | None),
     **dict.fromkeys(
         (
             "config_args",
@@ -66,23 +74,28 @@ _LENGTH_KEYS = {
             "transformer_task",
             "unpad_inputs",
         ),
-        IRRELEVANT,
+        ABOUT_FILES,
     ),
 }
-_MODULE_KEYS: dict[str, dict[str, object]] = {
+_ARRAYS_SAY = "the arrays say it"
+_MODULE_KEYS: dict[str, dict[str, Rule]] = {
     "Pooling": {
-        "pooling_mode": APPLIED,
-        **dict.fromkeys(_POOLING_KEYS.values(), APPLIED),
-        # Refused by name where they are true.
-        "pooling_mode_weightedmean_tokens": APPLIED,
-        "pooling_mode_lasttoken": APPLIED,
-        "include_prompt": APPLIED,
-        **dict.fromkeys(("word_embedding_dimension", "embedding_dimension"), IRRELEVANT),
+        "pooling_mode": Applied(str | list[str] | None),
+        **dict.fromkeys(
+            (
+                *_POOLING_KEYS.values(),
+                # Refused by name where they are true.
+                "pooling_mode_weightedmean_tokens",
+                "pooling_mode_lasttoken",
+                "include_prompt",
+            ),
+            Applied(bool | None),
+        ),
+        **dict.fromkeys(("word_embedding_dimension", "embedding_dimension"), _ARRAYS_SAY),
     },
     "Dense": {
-        "activation_function": APPLIED,
-        # The arrays say it.
-        **dict.fromkeys(("in_features", "out_features", "bias"), IRRELEVANT),
+        "activation_function": Applied(str),
+        **dict.fromkeys(("in_features", "out_features", "bias"), _ARRAYS_SAY),
         "module_input_name": (None, "sentence_embedding"),
         "module_output_name": (None, "sentence_embedding"),
     },
@@ -184,7 +197,7 @@ def _unknown_sentence_keys(directory: str) -> list[str]:
         modules = _modules(root)
         if not modules:
             continue
-        tables: list[tuple[str, Mapping[str, object]]] = [
+        tables: list[tuple[str, Mapping[str, Rule]]] = [
             (os.path.join(root, _PROMPTS_FILE), _PROMPTS_KEYS),
             (os.path.join(directory, _LENGTH_FILE), _LENGTH_KEYS),
         ]
@@ -192,10 +205,18 @@ def _unknown_sentence_keys(directory: str) -> list[str]:
             if name in _MODULE_KEYS:
                 tables.append((os.path.join(root, path, "config.json"), _MODULE_KEYS[name]))
         for path, rules in tables:
-            note = check_keys(json_files.read_object(path), rules, path, "a sentence encoder")
+            note = _read_keys(path, rules)[1]
             if note:
                 notes.append(note)
     return notes
+
+
+def _read_keys(path: str, rules: Mapping[str, Rule]) -> tuple[dict, str | None]:
+    """Returns the keys of a file, and a line on unknown ones; nothing without the file."""
+    if not files.exists(path):
+        return {}, None
+    values = json_files.read_object(path)
+    return values, check_keys(values, rules, path, "a sentence encoder")
 
 
 def vectors_of(checkpoint: CheckpointReader | None) -> SentenceVectors | None:
@@ -242,15 +263,7 @@ def _sentence_vectors(root: str, directory: str, modules: list[tuple[str, str]])
     # A library that finds no pooling makes no vectors.
     if not poolings:
         poolings = ["no Pooling module"]
-    settings = json_files.read_object(
-        os.path.join(root, _PROMPTS_FILE),
-        {
-            "prompts": dict[str, str] | None,
-            "default_prompt_name": str | None,
-            "similarity_fn_name": str | None,
-            "truncate_dim": int | None,
-        },
-    )
+    settings, _ = _read_keys(os.path.join(root, _PROMPTS_FILE), _PROMPTS_KEYS)
     prompts = settings.get("prompts") or {}
     default_prompt = settings.get("default_prompt_name")
     if default_prompt is not None and default_prompt not in prompts:
@@ -258,28 +271,22 @@ def _sentence_vectors(root: str, directory: str, modules: list[tuple[str, str]])
             f"{os.path.join(root, _PROMPTS_FILE)}: default_prompt_name is {default_prompt!r}, "
             "which prompts has not"
         )
-    dimensions = settings.get("truncate_dim")
-    if dimensions is not None and dimensions < 1:
-        raise UserError(
-            f"{os.path.join(root, _PROMPTS_FILE)}: truncate_dim is {dimensions}, a positive number "
-            "is expected"
-        )
     # Early versions wrote the name of the function.
     similarity = (settings.get("similarity_fn_name") or "cosine").removesuffix("_score")
-    lengths = json_files.read_object(os.path.join(directory, _LENGTH_FILE))
+    lengths, _ = _read_keys(os.path.join(directory, _LENGTH_FILE), _LENGTH_KEYS)
     tokenizer = json_files.read_object(os.path.join(directory, TOKENIZER_CONFIG_FILE))
     length = lengths.get("max_seq_length") or tokenizer.get("model_max_length")
-    # Tokenizers without a limit have a float here, 1e30.
-    if type(length) is not int or length < 1:
+    # Tokenizers without a limit have 1e30 here, a float or not.
+    if length is not None and length >= 1 << 30:
         length = None
     return SentenceVectors(
         pooling=", ".join(poolings + unsupported),
         normalize=normalize,
-        max_seq_length=length,
+        max_seq_length=None if length is None else int(length),
         prompts=prompts,
         default_prompt_name=default_prompt,
         similarity="cosine" if similarity == "cos_sim" else similarity,
-        truncate_dim=dimensions,
+        truncate_dim=settings.get("truncate_dim"),
         dense=tuple(dense),
     )
 
@@ -287,9 +294,9 @@ def _sentence_vectors(root: str, directory: str, modules: list[tuple[str, str]])
 def _dense_module(directory: str) -> DenseModule:
     """Returns the dense layer in a module's directory; refuses other activations."""
     path = os.path.join(directory, "config.json")
-    values = json_files.read_object(path, {"activation_function": str})
-    if "activation_function" not in values:
-        raise UserError(f"{path} names no activation_function: the Dense module is incomplete")
+    values, _ = _read_keys(path, _MODULE_KEYS["Dense"])
+    if not values:
+        raise UserError(f"{path} is missing: the Dense module is incomplete")
     activation = values["activation_function"].rpartition(".")[2]
     if activation not in DENSE_ACTIVATIONS:
         raise UserError(
@@ -401,14 +408,7 @@ def _pooling(directory: str) -> str:
     """Returns the pooling in a module's directory, as one of `POOLINGS` or, for others, in the
     library's words."""
     path = os.path.join(directory, "config.json")
-    values = json_files.read_object(
-        path,
-        {
-            "pooling_mode": str | list | None,
-            "include_prompt": bool | None,
-            **dict.fromkeys(_POOLING_KEYS.values(), bool | None),
-        },
-    )
+    values, _ = _read_keys(path, _MODULE_KEYS["Pooling"])
     if not values:
         return f"no pooling ({path} is missing)"
     pooling = values.get("pooling_mode")
