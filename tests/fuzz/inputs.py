@@ -166,7 +166,7 @@ def _exchanging(case: Case, folder: pathlib.Path) -> Iterator[Callable[[], bool]
     if _watch_openings not in _hooks:
         _hooks.append(_watch_openings)
         sys.addaudithook(_watch_openings)
-    _at_opening[str(folder / name)] = change
+    _at_opening[str(folder / (case.opened or name))] = change
     try:
         yield lambda: left <= 0
     finally:

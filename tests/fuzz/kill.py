@@ -5,6 +5,7 @@ unbroken run.
   python tests/fuzz/kill.py --kills=20 --job=all --seed=3
   python tests/fuzz/kill.py --moves=10 --job=pretraining
   python tests/fuzz/kill.py --exchanges=10 --job=distillation
+  python tests/fuzz/kill.py --afresh=10 --job=finetuning
 
 The jobs are in `kill_jobs.py`. Everything is tiny and made in a temporary directory. A round stops
 a command up to three times (SIGKILL or SIGTERM, at moments drawn from the seed and the length of
@@ -13,12 +14,16 @@ or with a traceback, where the result differs, or where something is left that t
 not leave. The first failing round ends the job; its directory stays to be looked at. With --moves a
 command is suspended instead, a directory of it is moved, removed or replaced by another one, and it
 continues: it may write and remove nothing in that place. With --exchanges one of its inputs becomes
-another one meanwhile: the command ends with an error, or as if one of the two had been there all
-the time. Exit status: 0, or 1 where a job has failed.
+another one meanwhile, or between two starts: the command ends with an error, or as if one of the
+two had been there all the time. With --afresh the checkpoints of a finished run are removed, with
+other files of it or not, and one of its inputs is exchanged or not: the next start is refused, or
+makes the run of these inputs, and all that it leaves has one id. Exit status: 0, or 1 where a job
+has failed.
 """
 
 import argparse
 import contextlib
+import json
 import os
 import pathlib
 import random
@@ -87,8 +92,7 @@ class Group:
         Raises:
           Failure: it has not.
         """
-        self._end(self._processes)
-        self._held.close()
+        self.wait()
         if any(process.returncode for process in self._processes):
             raise Failure(
                 f"status {[process.returncode for process in self._processes]}: {self._last_lines()}"
@@ -114,6 +118,15 @@ class Group:
             process.wait()
         self._held.close()
 
+    def wait(self) -> None:
+        """Waits for the end, however it is.
+
+        Raises:
+          Failure: a traceback.
+        """
+        self._end(self._processes)
+        self._held.close()
+
     def suspend(self, change: Callable[[], object]) -> None:
         """Changes something while the processes stand still, and waits for their end.
 
@@ -127,8 +140,7 @@ class Group:
         finally:
             for process in self._processes:
                 process.send_signal(signal.SIGCONT)
-        self._end(self._processes)
-        self._held.close()
+        self.wait()
 
     @property
     def ended_well(self) -> bool:
@@ -349,37 +361,35 @@ def exchange(
     job always ended with an error, or as if one of the two had been there all the time."""
     rng = random.Random(f"exchange {name} {seed}")
     folder, seconds, expected = _prepared("exchange", name, job)
-    others: dict[str, dict[str, object]] = {}
     add_others(folder, job.inputs)
-    for group_of_files in job.inputs:
-        swap(folder, group_of_files)
-        directory = folder / f"with-{group_of_files[0].replace('/', '-')}"
-        Group(job, directory).finish()
-        others[group_of_files[0]] = {"files": names(directory), **job.result(directory)}
-        swap(folder, group_of_files)
+    others: dict[str, dict[str, object]] = {}
     endings: dict[str, int] = {}
     while sum(endings.values()) < exchanges:
         directory = folder / f"exchange{sum(endings.values())}"
-        group_of_files, in_place = rng.choice(job.inputs), rng.random() < 0.5
+        group_of_files = rng.choice(job.inputs)
+        way = rng.choice(("in place", "moved there", "between starts"))
         group = Group(job, directory)
         if group.ends_within(seconds * rng.triangular(0.2, 1.0, 0.6)):
             group.finish()
             shutil.rmtree(directory)
             continue
         try:
-            group.suspend(lambda files=group_of_files, way=in_place: swap(folder, files, way))
+            if way == "between starts":
+                group.signal(rng.choice((signal.SIGKILL, signal.SIGTERM)), rng)
+                swap(folder, group_of_files)
+                group = Group(job, directory)
+                group.wait()
+            else:
+                group.suspend(lambda files=group_of_files, way=way: swap(folder, files, way))
             swap(folder, group_of_files)
             ending = "refused"
             if group.ended_well:
                 found = {"files": names(directory), **job.result(directory)}
                 ending = "old" if found == expected else "new"
                 if ending == "new":
-                    compare(others[group_of_files[0]], found)
+                    compare(_with_other(folder, job, group_of_files, others), found)
         except Failure as failure:
-            log(
-                f"{name}: {group_of_files[0]} ({'in place' if in_place else 'moved there'}), see "
-                f"{directory}: {failure}"
-            )
+            log(f"{name}: {group_of_files[0]} ({way}), see {directory}: {failure}")
             return False
         endings[ending] = endings.get(ending, 0) + 1
         shutil.rmtree(directory)
@@ -388,14 +398,100 @@ def exchange(
     return True
 
 
-def swap(folder: pathlib.Path, group_of_files: tuple[str, ...], in_place: bool = False) -> None:
+def _with_other(
+    folder: pathlib.Path,
+    job: Job,
+    group_of_files: tuple[str, ...],
+    known: dict[str, dict[str, object]],
+) -> dict[str, object]:
+    """The result of a job with the other files of a group; `known` keeps it."""
+    name = group_of_files[0]
+    if name not in known:
+        swap(folder, group_of_files)
+        directory = folder / f"with-{name.replace('/', '-')}"
+        Group(job, directory).finish()
+        known[name] = {"files": names(directory), **job.result(directory)}
+        swap(folder, group_of_files)
+    return known[name]
+
+
+# What a user may remove with the checkpoints of a run.
+_LOST = (
+    "checkpoint",
+    "best",
+    "best/best.json",
+    "best/ckpt-*",
+    "eval_*",
+    "flags.json",
+    "inputs.json",
+    "metrics.jsonl",
+    "predictions.jsonl",
+    "task.json",
+)
+
+
+def begin_afresh(
+    name: str, job: Job, count: int, seed: int, log: Callable[[str], None] = print
+) -> bool:
+    """Removes the checkpoints of a finished run, with other files and another input or not, so many
+    times; says whether the next start was always refused, or made the run of its inputs."""
+    rng = random.Random(f"afresh {name} {seed}")
+    folder, _, expected = _prepared("afresh", name, job)
+    add_others(folder, job.inputs)
+    others: dict[str, dict[str, object]] = {}
+    endings: dict[str, int] = {}
+    for number in range(count):
+        directory = folder / f"afresh{number}"
+        shutil.copytree(folder / "unbroken", directory)
+        lost = ("ckpt-*", *rng.sample(_LOST, rng.randint(0, 3)))
+        for path in [path for pattern in lost for path in (directory / "out").glob(pattern)]:
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        exchanged = rng.choice((None, *job.inputs))
+        if exchanged:
+            swap(folder, exchanged)
+        group = Group(job, directory)
+        try:
+            group.wait()
+            if exchanged:
+                swap(folder, exchanged)
+            ending = "refused"
+            if group.ended_well:
+                ending = "made anew"
+                if exchanged:
+                    expected_now = _with_other(folder, job, exchanged, others)
+                else:
+                    expected_now = expected
+                found = {"files": names(directory), **job.result(directory)}
+                compare(expected_now, found)
+                check_ids(directory / "out")
+        except Failure as failure:
+            log(f"{name}: without {', '.join(lost)}, {exchanged}, see {directory}: {failure}")
+            return False
+        endings[ending] = endings.get(ending, 0) + 1
+        shutil.rmtree(directory)
+    log(f"{name}: nothing of the run before was taken: {_counts(endings)}")
+    shutil.rmtree(folder)
+    return True
+
+
+def check_ids(run: pathlib.Path) -> None:
+    """Raises `Failure` if the files of a run have not one id."""
+    ids = {}
+    for name in ("inputs.json", "task.json", "best/task.json", "best/best.json"):
+        if (run / name).exists():
+            ids[name] = json.loads((run / name).read_text()).get("run_id")
+    if len(set(ids.values())) > 1 or None in ids.values():
+        raise Failure(f"ids of several runs: {ids}")
+
+
+def swap(folder: pathlib.Path, group_of_files: tuple[str, ...], way: str = "moved there") -> None:
     """Exchanges files with those of the same names in `others`, which have the same sizes; files
     that are moved there have the same times as well."""
     for name in group_of_files:
         path, other = folder / name, folder / "others" / name
         status, content, new = path.stat(), path.read_bytes(), other.read_bytes()
         other.write_bytes(content)
-        if in_place:
+        if way == "in place":
             path.write_bytes(new)
         else:
             target = path.with_name(f"{path.name}.new")
@@ -411,6 +507,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=10, help="how many kills must meet each job")
     parser.add_argument("--moves", type=int, help="moves of directories in place of kills")
     parser.add_argument("--exchanges", type=int, help="exchanges of inputs in place of kills")
+    parser.add_argument("--afresh", type=int, help="finished runs that begin anew")
     parser.add_argument("--job", choices=[*JOBS, "all"], default="all")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -422,6 +519,10 @@ def main() -> int:
     if options.exchanges is not None:
         attack, count = exchange, options.exchanges
         chosen = [name for name in chosen if JOBS[name].inputs]
+    if options.afresh is not None:
+        attack, count = begin_afresh, options.afresh
+        is_run = {name: JOBS[name].command[0].startswith("run_") for name in chosen}
+        chosen = [name for name in chosen if JOBS[name].inputs and is_run[name]]
     return 0 if all([attack(name, JOBS[name], count, options.seed) for name in chosen]) else 1
 
 

@@ -466,6 +466,11 @@ JOBS = {
         _write_examples,
         _of_runs,
     ),
+    "sweep": Job(
+        (*_REVIEWS, "--learning_rate=1e-3,1e-2", "--train_batch_size=8,16", "--num_train_epochs=1"),
+        _write_examples,
+        _of_runs,
+    ),
     "distillation": Job(
         (
             *_REVIEWS,

@@ -123,6 +123,9 @@ _JSON_VALUES = (
 )
 
 
+_TWINS = (None, 1, "x", [])
+
+
 @dataclasses.dataclass(frozen=True)
 class Case:
     """A spoiled command.
@@ -134,7 +137,8 @@ class Case:
       kept: files and directories whose files stay as they are even if the command is accepted.
       exchanged: files or directories in the place of which others stand; who accepts these has made
         them anew.
-      while_read: file that becomes another one when it is opened, and at which opening, from 1.
+      while_read: file that becomes another one, and at which opening, from 1; by default its own.
+      opened: file whose opening it is.
     """
 
     command: Command
@@ -143,6 +147,7 @@ class Case:
     kept: tuple[str, ...] = ()
     exchanged: tuple[str, ...] = ()
     while_read: tuple[str, int] | None = None
+    opened: str | None = None
 
 
 def make_case(commands: tuple[Command, ...], seed: int, number: int) -> Case:
@@ -154,6 +159,10 @@ def make_case(commands: tuple[Command, ...], seed: int, number: int) -> Case:
         return exchange(command, rng.choice(command.exchanges))
     if command.exchanges and kind < 0.5:
         return _exchange_while_read(command, rng)
+    if command.changing and kind < 0.4:
+        name = rng.choice(command.changing)
+        weights = f"{command.arguments['init_checkpoint']}/ckpt-0.index"
+        return Case(command, f"others' {name} later", while_read=(name, 1), opened=weights)
     if kind < 0.35 and (options := declared_options(command.entry[0])):
         return _spoil_flag(command, rng.choice(options), rng)
     if kind < 0.38:
@@ -465,6 +474,14 @@ def _json(data: bytes, rng: random.Random) -> bytes:
     number = rng.randrange(len(lines))
     root = [json.loads(lines[number])]
     parent, key = rng.choice(list(_places(root)))
+    if isinstance(parent, dict) and rng.random() < 0.1:
+        # A second value of the key stands before the first.
+        lines[number] = json.dumps(root[0])
+        twin = f"{json.dumps(key)}: "
+        lines[number] = lines[number].replace(
+            twin, f"{twin}{json.dumps(rng.choice(_TWINS))}, {twin}", 1
+        )
+        return "\n".join(lines).encode() + b"\n"
     if isinstance(parent, dict) and rng.random() < 0.3:
         del parent[key]
     else:

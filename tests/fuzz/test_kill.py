@@ -32,17 +32,17 @@ def test_other_inputs_have_the_same_size_and_come_and_go(tmp_path):
     kill.add_others(tmp_path, job.inputs)
     names = [name for group in job.inputs for name in group]
     before = {name: (tmp_path / name).read_bytes() for name in names}
-    for in_place in (False, True):
+    for way in ("moved there", "in place"):
         times = {name: (tmp_path / name).stat().st_mtime_ns for name in names}
         for group in job.inputs:
-            kill.swap(tmp_path, group, in_place)
+            kill.swap(tmp_path, group, way)
         for name in names:
             # An index has the offsets of the weights, in other bytes.
             if not name.endswith(".index"):
                 content = (tmp_path / name).read_bytes()
                 assert len(content) == len(before[name])
-                assert (content != before[name]) != in_place
-            if not in_place:
+                assert (content != before[name]) == (way == "moved there")
+            if way == "moved there":
                 assert (tmp_path / name).stat().st_mtime_ns == times[name]
 
 
@@ -74,6 +74,12 @@ def test_checkpoints_before_the_last_may_be_of_any_step(tmp_path):
 def test_what_goes_wrong_is_found(tmp_path):
     with pytest.raises(kill.Failure, match="a differs: 1 unbroken, None here"):
         kill.compare({"a": 1}, {})
+    (tmp_path / "best").mkdir()
+    for name, content in (("inputs.json", '{"run_id": "a"}'), ("best/best.json", '{"step": 1}')):
+        kill.check_ids(tmp_path)
+        (tmp_path / name).write_text(content)
+    with pytest.raises(kill.Failure, match="ids of several runs"):
+        kill.check_ids(tmp_path)
     wrong = kill.Job(
         ("data_gen/create_pretraining_data.py", "--output_file=out"),
         lambda folder: None,

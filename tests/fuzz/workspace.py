@@ -45,6 +45,7 @@ class Command:
       words: arguments that are no flags.
       exchanges: groups of files below `OTHERS` that may not stand in the place of those of the same
         names: the run or the index of the command was made from these.
+      changing: inputs that may be others, but not from the opening of the weights on.
     """
 
     script: str
@@ -52,6 +53,7 @@ class Command:
     inputs: tuple[str, ...]
     words: tuple[str, ...] = ()
     exchanges: tuple[tuple[str, ...], ...] = ()
+    changing: tuple[str, ...] = ()
 
     @property
     def entry(self) -> tuple[type[Options], str, str | None]:
@@ -273,6 +275,9 @@ COMMANDS = (
                 for name in ("encoder", "classification")
             ),
             ("begun/.teacher_outputs",),
+            ("begun/best",),
+            ("begun/best/best.json",),
+            ("begun/task.json",),
         ),
     ),
     Command(
@@ -427,6 +432,18 @@ COMMANDS = (
             "output_file": "out.jsonl",
         },
         ("rows.tsv",),
+        changing=("rows.tsv",),
+    ),
+    Command(
+        "predict.py",
+        {
+            "init_checkpoint": "begun",
+            "input_file": "table.csv",
+            "text_a_column": "text",
+            "output_file": "out.csv",
+        },
+        ("table.csv", *(f"begun/best/{name}" for name in ("best.json", "task.json"))),
+        exchanges=(("begun/best",), ("begun/best/best.json",), ("begun/best/task.json",)),
     ),
     Command(
         "convert_checkpoint.py",
@@ -691,8 +708,8 @@ def _write_texts(folder: pathlib.Path) -> None:
         "corpus.txt": "\n\n".join("\n".join(_TEXTS) for _ in range(8)) + "\n",
         **_tables(_TEXTS, "xyz"),
         **{f"{OTHERS}/{name}": text for name, text in _tables(_TEXTS[::-1], "yzx").items()},
-        "rows.tsv": "number\ttext\tlabel\n"
-        + "".join(f"{row}\t{text}\t{'xyz'[row % 3]}\n" for row, text in enumerate(_TEXTS * 3)),
+        "rows.tsv": _numbered_rows(_TEXTS * 3),
+        f"{OTHERS}/rows.tsv": _numbered_rows(_TEXTS[::-1] * 3),
         "several.tsv": "number\ttext\tx\ty\n"
         + "".join(
             f"{row}\t{text}\t{row % 2}\t{row % 3 % 2}\n" for row, text in enumerate(_TEXTS * 2)
@@ -809,6 +826,11 @@ def _tables(texts: Sequence[str], labels: str) -> dict[str, str]:
         "dev.csv": f"text,label\n{rows.replace('array', 'list')}",
         "table.jsonl": _json_lines({"text": text} for text in texts),
     }
+
+
+def _numbered_rows(texts: Sequence[str]) -> str:
+    rows = [f"{row}\t{text}\t{'xyz'[row % 3]}\n" for row, text in enumerate(texts)]
+    return "number\ttext\tlabel\n" + "".join(rows)
 
 
 def _json_lines(values: Iterable[dict]) -> str:
