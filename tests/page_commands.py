@@ -71,7 +71,7 @@ def run_command(words: list[str], sizes: dict[str, str]) -> str:
     if words[1] == "-m":
         words = ["python", f"{words[2].replace('.', '/')}.py", *words[3:]]
     arguments = [_resized(word, sizes) for word in words[2:]]
-    return _run_script(str(PROJECT / words[1]), arguments, given)
+    return run_script(str(PROJECT / words[1]), arguments, given)
 
 
 def _resized(word: str, sizes: dict[str, str]) -> str:
@@ -83,7 +83,7 @@ def _resized(word: str, sizes: dict[str, str]) -> str:
     )
 
 
-def _run_script(path: str, arguments: list[str], given: str) -> str:
+def run_script(path: str, arguments: list[str], given: str = "") -> str:
     """The script as Python runs it, without a process of its own: importing TensorFlow takes
     seconds."""
     known, before = set(flags.FLAGS), (sys.argv, sys.stdin)

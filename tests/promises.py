@@ -18,7 +18,7 @@ PROJECT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = sorted((PROJECT / "docs").glob("*.md"))
 # Reasons for which a test of any row may be skipped, where others of its parameters have run.
 _OWN_DATA = "which is not part of the project"
-_TEST = re.compile(r"`(tests/[\w/]+\.py::(?:\w+::)?\w+(?:\[[^`]*\])?)`")
+TEST = re.compile(r"`(tests/[\w/]+\.py::(?:\w+::)?\w+(?:\[[^`]*\])?)`")
 _QUOTED = re.compile(r"skipped: “([^”]+)”")
 
 
@@ -48,7 +48,7 @@ def read(page: pathlib.Path) -> list[Promise]:
             is_table = True
         elif is_table and not line.startswith("|---"):
             name = line.split("|")[1].strip()
-            promises.append(Promise(name, tuple(_TEST.findall(line)), tuple(_QUOTED.findall(line))))
+            promises.append(Promise(name, tuple(TEST.findall(line)), tuple(_QUOTED.findall(line))))
     return promises
 
 
