@@ -13,12 +13,17 @@ EXPERIMENT = Experiment(
     name="table4",
     title="Table 4: SWAG",
     rows=(
+        Row("ESIM+GloVe", None, (51.9, 52.7)),
+        Row("ESIM+ELMo", None, (59.1, 59.2)),
+        Row("OpenAI GPT", None, (None, 78.0)),
         Row("BERT-Base", Model(), (81.6,)),
-        Row("BERT-Large", Model("large"), (86.6,)),
+        Row("BERT-Large", Model("large"), (86.6, 86.3)),
+        Row("human, expert", None, (None, 85.0)),
+        Row("human, five annotations", None, (None, 88.0)),
     ),
-    columns=("swag",),
-    about="The choice among four endings; chance is 25. The paper's numbers are of SWAG's "
-    "development set.",
+    columns=("swag", "test_accuracy"),
+    about="The choice among four endings; chance is 25. The labels of the test set are not "
+    "published.",
 )
 
 if __name__ == "__main__":

@@ -20,6 +20,10 @@ SWAG = "swag"
 NER = "ner"
 FEATURES = "features"
 PRETRAINING = "pretraining"
+# Columns that no job measures: the mean of the columns before it in a table, and scores of test
+# sets whose labels only their organizers have.
+AVERAGE = "average"
+PUBLISHED = "published"
 
 # Recipe of SQuAD v2.0, whose batch size and epochs differ from SQuAD v1.1.
 SQUAD_2 = "squad v2.0"
@@ -38,6 +42,7 @@ class Column:
       factor: factor from the result to the paper's unit.
       decimals: decimals in the table, as in the paper.
       recipe: fine-tuning settings, a key of `Scale.fine_tuning`; None for the kind's settings.
+      file: file of the run that has the result; None for that of its evaluation.
     """
 
     title: str
@@ -47,10 +52,15 @@ class Column:
     factor: float = 100.0
     decimals: int = 1
     recipe: str | None = None
+    file: str | None = None
 
 
 def _glue(title: str, task: str, metric: str) -> Column:
     return Column(title, GLUE, task, f"eval_{metric}")
+
+
+def _published(title: str) -> Column:
+    return Column(title, PUBLISHED, "", "")
 
 
 # The paper's tables have these titles, and report these metrics.
@@ -65,13 +75,19 @@ COLUMNS = {
     "mrpc_f1": _glue("MRPC F1", "mrpc", "f1"),
     "mrpc": _glue("MRPC", "mrpc", "accuracy"),
     "rte": _glue("RTE", "rte", "accuracy"),
+    "average": Column("Average", AVERAGE, "", ""),
     "wnli": _glue("WNLI", "wnli", "accuracy"),
     "squad_em": Column("SQuAD v1.1 EM", SQUAD, "v1.1", "exact", factor=1.0),
     "squad": Column("SQuAD v1.1 F1", SQUAD, "v1.1", "f1", factor=1.0),
     "squad2_em": Column("SQuAD v2.0 EM", SQUAD, "v2.0", "exact", factor=1.0, recipe=SQUAD_2),
     "squad2": Column("SQuAD v2.0 F1", SQUAD, "v2.0", "f1", factor=1.0, recipe=SQUAD_2),
+    "test_em": _published("Test EM"),
+    "test_f1": _published("Test F1"),
     "swag": Column("SWAG", SWAG, "swag", "eval_accuracy"),
+    "test_accuracy": _published("Test"),
     "ner": Column("NER fine-tuned F1", NER, "ner", "eval_f1"),
+    "ner_dev": Column("Dev F1", NER, "ner", "eval_f1"),
+    "ner_test": Column("Test F1", NER, "ner", "f1", file="test_results.json"),
     "ner_features": Column("NER feature-based F1", FEATURES, "ner", "eval_f1"),
     "perplexity": Column(
         "held-out LM perplexity",
@@ -81,6 +97,7 @@ COLUMNS = {
         factor=1.0,
         decimals=2,
     ),
+    "next_sentence": Column("next sentence", PRETRAINING, "", "next_sentence_accuracy"),
 }
 
 
@@ -109,21 +126,24 @@ class Row:
 
     Attributes:
       name: the row's name in the paper.
-      model: the model that is fine-tuned.
-      paper: published values in the order of the columns; the last ones may be missing.
+      model: the model that is fine-tuned; None for another system, whose values are published.
+      paper: published values in the order of the columns, None for one that is not; the last ones
+        may be missing.
       at: share of the pre-training after which the checkpoint was written; None for the end.
       bilstm: whether fine-tuning puts a BiLSTM, as wide as the model, on top.
       layers: row of `TABLE_7` in `bert_tf/tasks/token_classification/options.py`.
       is_ensemble: whether several models, each with its own pre-training, answer together.
+      triviaqa: whether fine-tuning on TriviaQA comes before that on SQuAD.
     """
 
     name: str
-    model: Model
-    paper: tuple[float, ...] = ()
+    model: Model | None
+    paper: tuple[float | None, ...] = ()
     at: float | None = None
     bilstm: bool = False
     layers: str | None = None
     is_ensemble: bool = False
+    triviaqa: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,6 +156,8 @@ class Experiment:
       rows: rows, each with a different name.
       columns: keys of `COLUMNS`.
       about: a paragraph on what the table asks and how to read it.
+      shows_best: whether cells have the best of the restarts, which the paper reports, beside the
+        mean.
     """
 
     name: str
@@ -143,6 +165,7 @@ class Experiment:
     rows: tuple[Row, ...]
     columns: tuple[str, ...]
     about: str
+    shows_best: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -177,7 +200,8 @@ class ExperimentOptions(Options):
     glue_dir: str | None = option(None, "Directory with GLUE's folders.")
     squad_dir: str | None = option(
         None,
-        "Directory with train-v1.1.json, dev-v1.1.json, train-v2.0.json and dev-v2.0.json.",
+        "Directory with train-v1.1.json, dev-v1.1.json, train-v2.0.json and dev-v2.0.json, and for "
+        "table 2 triviaqa.json, written by data_gen/convert_triviaqa.py.",
     )
     swag_dir: str | None = option(None, "Directory with SWAG's train.csv and val.csv.")
     ner_dir: str | None = option(

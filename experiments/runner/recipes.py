@@ -10,12 +10,15 @@ from typing import NamedTuple
 from bert_common import files
 from bert_common.errors import UserError
 from bert_tf.runs.evaluation import EVAL_RESULTS
+from bert_tf.tasks.token_classification.options import DATA_FILES
 from data_gen.labeled import glue
 from experiments.runner.experiment import (
+    AVERAGE,
     FEATURES,
     GLUE,
     NER,
     PRETRAINING,
+    PUBLISHED,
     SQUAD,
     SWAG,
     Column,
@@ -38,6 +41,7 @@ _SCRIPTS = {
 }
 # Perplexities are measured with these masks, whatever masks a model was trained with.
 _MASKING = Model().masking
+_TRIVIAQA_FILE = "triviaqa.json"
 
 
 class _Start(NamedTuple):
@@ -48,7 +52,7 @@ class _Start(NamedTuple):
     name: str
 
 
-def find_data(column: Column, options: ExperimentOptions) -> tuple[dict[str, str], str]:
+def find_data(column: Column, options: ExperimentOptions) -> tuple[dict[str, object], str]:
     """Finds the data of a column.
 
     A plan needs no data: the flag's name stands for a directory that is not given.
@@ -57,7 +61,7 @@ def find_data(column: Column, options: ExperimentOptions) -> tuple[dict[str, str
       The flags of the column's script that name its data, and why the column must be left out
       (empty if it need not be).
     """
-    if column.kind == PRETRAINING:
+    if column.kind in (PRETRAINING, AVERAGE, PUBLISHED):
         return {}, ""
     flag = "ner_dir" if column.kind == FEATURES else f"{column.kind}_dir"
     directory = getattr(options, flag)
@@ -65,7 +69,7 @@ def find_data(column: Column, options: ExperimentOptions) -> tuple[dict[str, str
         if not options.print_plan:
             return {}, f"--{flag} is not given"
         directory = flag
-    flags = {"data_dir": directory}
+    flags: dict[str, object] = {"data_dir": directory}
     if column.kind == GLUE:
         flags["data_dir"] = os.path.join(directory, glue.find_task(column.task).folder)
     elif column.kind == SQUAD:
@@ -73,11 +77,36 @@ def find_data(column: Column, options: ExperimentOptions) -> tuple[dict[str, str
         flags = {"train_file": os.path.join(directory, f"train-{column.task}.json")}
         flags["predict_file"] = os.path.join(directory, f"dev-{column.task}.json")
     # Only the first level is checked: the scripts name what they miss before they train.
-    if not options.print_plan:
-        for path in flags.values():
-            if not files.exists(path):
-                return {}, f"{path} does not exist"
+    for path in flags.values():
+        if not options.print_plan and not files.exists(path):
+            return {}, f"{path} does not exist"
+    # All columns of named entities share a run, which predicts the test set if there is one.
+    if column.kind == NER and (options.print_plan or _has_test_set(directory)):
+        flags["do_predict"] = True
+    elif column.file:
+        return {}, f"{directory} has none of {', '.join(DATA_FILES['test'])}"
     return flags, ""
+
+
+def _has_test_set(directory: str) -> bool:
+    return any(files.exists(os.path.join(directory, name)) for name in DATA_FILES["test"])
+
+
+def row_problem(row: Row, column: Column, options: ExperimentOptions) -> str:
+    """Returns why a row is not measured in a column: "" if it is, else a sentence or "-".
+
+    "-" is what nobody measures: other systems, averages, test scores of table 7's features.
+    """
+    if row.model is None or column.kind in (AVERAGE, PUBLISHED) or (row.layers and column.file):
+        return "-"
+    if row.triviaqa and not options.print_plan:
+        path = os.path.join(options.squad_dir, _TRIVIAQA_FILE)
+        if not files.exists(path):
+            return (
+                f"{row.name} is left out: {path} does not exist: data_gen/convert_triviaqa.py "
+                "writes it"
+            )
+    return ""
 
 
 class Recipes:
@@ -97,7 +126,7 @@ class Recipes:
         if scale.cores is not None:
             self._workers["num_workers"] = scale.cores
 
-    def measure(self, row: Row, column: Column, data: dict[str, str]) -> dict[int, Job]:
+    def measure(self, row: Row, column: Column, data: dict[str, object]) -> dict[int, Job]:
         """Adds the jobs that measure a row in a column.
 
         Args:
@@ -118,7 +147,7 @@ class Recipes:
                 results[seed] = self._fine_tune(row, column, data, seed, pretraining_seed)
         return results
 
-    def _ensemble(self, row: Row, column: Column, data: dict[str, str]) -> Job:
+    def _ensemble(self, row: Row, column: Column, data: dict[str, object]) -> Job:
         """Adds the runs of an ensemble, with seeds that differ in both stages, and its answer."""
         # The members are shared with the rows of the single model, where the seeds are the same.
         runs = []
@@ -130,6 +159,8 @@ class Recipes:
             "predict_file": data["predict_file"],
         }
         name = f"ensemble-{column.task}-{self._model_name(row.model)}"
+        if row.triviaqa:
+            name += "-triviaqa"
         needs = tuple(run.name for run in runs)
         return self._add(name, "run_squad.py", flags, EVAL_RESULTS, needs)
 
@@ -137,14 +168,16 @@ class Recipes:
         self,
         row: Row,
         column: Column,
-        data: dict[str, str],
+        data: dict[str, object],
         seed: int,
         pretraining_seed: int,
     ) -> Job:
         """Adds a fine-tuning, or a BiLSTM on fixed activations, with its evaluation."""
         start = self._start(row, pretraining_seed)
-        if column.kind == FEATURES:
+        if column.kind == FEATURES or row.layers:
             return self._feature_based(row, data, start, seed)
+        if row.triviaqa:
+            start = self._first_stage(data, start, seed)
         # All columns of a kind share the script; columns of one task share the job.
         script, evaluation_flag = _SCRIPTS[column.kind]
         recipe = column.kind if column.recipe is None else column.recipe
@@ -168,7 +201,7 @@ class Recipes:
         model = row.model
         directory = self._scale.sizes[model.size].directory
         # A trained model replaces the usual pre-training, not its variants or its checkpoints.
-        if directory and model == Model(model.size) and row.at is None:
+        if directory and model == Model(model.size, cased=model.cased) and row.at is None:
             return _Start({"init_checkpoint": directory}, (), self._model_name(model))
         run = self._pretrain(model, pretraining_seed)
         name = run.name.removeprefix("pretrain-")
@@ -180,7 +213,18 @@ class Recipes:
             name += f"-at{step}"
         return _Start({"init_checkpoint": checkpoint}, (run.name,), name)
 
-    def _feature_based(self, row: Row, data: dict[str, str], start: _Start, seed: int) -> Job:
+    def _first_stage(self, data: dict[str, object], start: _Start, seed: int) -> _Start:
+        """Adds fine-tuning on TriviaQA; returns its best weights on SQuAD's development set."""
+        directory = os.path.dirname(str(data["train_file"]))
+        flags = {**start.flags, "do_train": True, "do_predict": True, **data}
+        flags["train_file"] = os.path.join(directory, _TRIVIAQA_FILE)
+        flags.update(self._scale.fine_tuning[SQUAD].flags(seed))
+        flags.update(self._scale.fine_tuning_flags)
+        name = f"triviaqa-{start.name}-run{seed}"
+        job = self._add(name, "run_squad.py", flags, EVAL_RESULTS, start.needs)
+        return _Start({"init_checkpoint": job.directory}, (job.name,), f"{start.name}-triviaqa")
+
+    def _feature_based(self, row: Row, data: dict[str, object], start: _Start, seed: int) -> Job:
         """Adds a BiLSTM on fixed activations; one job measures all rows of table 7."""
         flags = {"feature_based": True, "do_train": True, "do_eval": True, **data}
         flags.update(self._scale.fine_tuning[FEATURES].flags(seed))

@@ -4,19 +4,25 @@ Output: `<name>.md`, a Markdown table of means and deviations beside the paper's
 `<name>.json`, the value of every seed.
 """
 
-import contextlib
 import dataclasses
 import os
 import shlex
+import statistics
 from collections.abc import Mapping, Sequence
 
 from bert_common import cli, files, json_files, locks, parallel
 from bert_common.errors import UserError
 from bert_tf.tables import pad, show_mean
 from bert_tf.tasks.token_classification.options import TABLE_7
-from experiments.runner.experiment import COLUMNS, Experiment, ExperimentOptions, Row
+from experiments.runner.experiment import (
+    AVERAGE,
+    COLUMNS,
+    Experiment,
+    ExperimentOptions,
+    Row,
+)
 from experiments.runner.jobs import Job, Launch, Outcome, process_launcher, run_jobs
-from experiments.runner.recipes import Recipes, find_data
+from experiments.runner.recipes import Recipes, find_data, row_problem
 from experiments.runner.scales import find_scale
 
 # Follows the value of a run that predicts the same for every example.
@@ -152,11 +158,18 @@ def make_plan(
             if problem:
                 notes.append(f"{column.title} is left out: {problem}")
                 continue
+            if column.kind == AVERAGE and len(columns) < experiment.columns.index(name):
+                notes.append(f"{column.title} is left out: it needs all columns before it")
+                continue
             columns.append(name)
             for row in experiment.rows:
-                results[row.name, name] = recipes.measure(row, column, data)
+                problem = row_problem(row, column, options)
+                if not problem:
+                    results[row.name, name] = recipes.measure(row, column, data)
+                elif problem != "-" and problem not in notes:
+                    notes.append(problem)
         all_notes += notes
-        if columns:
+        if results:
             planned.append(PlannedExperiment(experiment, tuple(columns), results, tuple(notes)))
     if not planned:
         raise UserError(f"nothing can be measured: {'; '.join(dict.fromkeys(all_notes))}")
@@ -208,27 +221,23 @@ def write_results(
     rows = []
     num_degenerate = 0
     for row in experiment.rows:
+        paper = dict(zip(experiment.columns, row.paper, strict=False))
         cells = [row.name]
-        columns = {}
+        columns: dict[str, dict] = {}
+        best: list[float] = []
         for name in plan.columns:
-            # Seeds whose job is not complete are left out of mean and deviation.
-            values = {}
-            mark = ""
-            for seed, job in plan.results[row.name, name].items():
-                if job.name in complete:
-                    values[seed], is_degenerate = _read_value(row, name, job)
-                    if is_degenerate:
-                        num_degenerate += 1
-                        mark = _DEGENERATE
-            decimals = COLUMNS[name].decimals
-            cell = show_mean(list(values.values()), decimals) + mark
-            paper = None
-            # Columns that the paper leaves out are the last ones.
-            with contextlib.suppress(IndexError):
-                paper = row.paper[experiment.columns.index(name)]
-                cell += f" ({paper:.{decimals}f})"
-            cells.append(cell)
-            columns[name] = {"paper": paper, "seeds": values}
+            jobs = plan.results.get((row.name, name), {})
+            values, degenerate = _read_values(row, name, jobs, complete)
+            num_degenerate += degenerate
+            if COLUMNS[name].kind == AVERAGE:
+                values = _average([column["seeds"] for column in columns.values()])
+                best.append(statistics.mean(best))
+            else:
+                best.append(max(values.values(), default=0.0))
+            columns[name] = {"paper": paper.get(name), "seeds": values}
+            shown_best = best[-1] if experiment.shows_best else None
+            mark = _DEGENERATE if degenerate else ""
+            cells.append(_cell(COLUMNS[name].decimals, columns[name], mark, shown_best))
         table.append(cells)
         rows.append({"name": row.name, "columns": columns})
     notes = list(plan.notes)
@@ -248,6 +257,48 @@ def write_results(
     return path
 
 
+def _read_values(
+    row: Row, column_name: str, jobs: Mapping[int, Job], complete: frozenset[str]
+) -> tuple[dict[int, float], int]:
+    """Reads the values of a row in a column by seed, and counts runs that predict the same always.
+
+    Seeds whose job is not complete, or has no labels to score, are left out of mean and deviation.
+    """
+    values = {}
+    num_degenerate = 0
+    for seed, job in jobs.items():
+        if job.name in complete and os.path.exists(_result_file(column_name, job)):
+            values[seed], is_degenerate = _read_value(row, column_name, job)
+            num_degenerate += is_degenerate
+    return values, num_degenerate
+
+
+def _cell(decimals: int, column: Mapping, mark: str, best: float | None) -> str:
+    """Formats mean ± deviation, the best of several seeds if there is one, the published value."""
+    values = list(column["seeds"].values())
+    parts = []
+    if values or column["paper"] is None:
+        parts.append(show_mean(values, decimals) + mark)
+    if best is not None and len(values) > 1:
+        parts.append(f"best {best:.{decimals}f}")
+    if column["paper"] is not None:
+        parts.append(f"({column['paper']:.{decimals}f})")
+    return " ".join(parts)
+
+
+def _average(columns: Sequence[Mapping[int, float]]) -> dict[int, float]:
+    """Returns the mean over columns of each seed that all of them have."""
+    values = {}
+    for seed in columns[0]:
+        if all(seed in column for column in columns):
+            values[seed] = statistics.mean(column[seed] for column in columns)
+    return values
+
+
+def _result_file(column_name: str, job: Job) -> str:
+    return job.file(COLUMNS[column_name].file or job.result)
+
+
 def _read_value(row: Row, column_name: str, job: Job) -> tuple[float, bool]:
     """Reads a job's value of a row and a column, in the paper's unit.
 
@@ -255,7 +306,7 @@ def _read_value(row: Row, column_name: str, job: Job) -> tuple[float, bool]:
       The value, and whether the run predicts the same for every example.
     """
     column = COLUMNS[column_name]
-    path = job.file(job.result)
+    path = _result_file(column_name, job)
     if not row.layers:
         result = json_files.read_object(path, {column.metric: float})
         return column.factor * result[column.metric], "degenerate" in result
@@ -280,8 +331,8 @@ def _markdown(experiment: Experiment, scale: str, table: list[list[str]], notes:
             lines.append(f"|{'|'.join(rules)}|")
     lines += [
         "",
-        f"Scale {scale}: mean ± standard deviation over the seeds, on development sets; the "
-        "paper's values in parentheses.",
+        f"Scale {scale}: mean ± standard deviation over the seeds, on development sets unless the "
+        "column says otherwise; published values in parentheses.",
         "",
     ]
     lines += [f"- {note}" for note in notes]

@@ -93,6 +93,7 @@ PAPER = {
     "table4": {"run_swag.py": (3, 16, 2e-5)},
     "table5": {"run_classifier.py": _GLUE, "run_squad.py": _SQUAD},
     "table6": {"run_classifier.py": _GLUE},
+    "table7": {"run_ner.py": _NER},
     "table8": {"run_classifier.py": _GLUE, "run_ner.py": _NER},
     "figure5": {"run_classifier.py": _GLUE},
 }
@@ -115,6 +116,29 @@ def test_fine_tuning_as_in_the_paper(name):
         and "feature_based" not in job.flags
     }
     assert found == {(script, *settings) for script, settings in PAPER[name].items()}
+
+
+def test_published_values_are_whole():
+    """A value too few or too many would stand in another column."""
+    for experiment in every.EXPERIMENTS:
+        for row in experiment.rows:
+            assert len(row.paper) <= len(experiment.columns), (experiment.name, row.name)
+    (table,) = [one for one in every.EXPERIMENTS if one.name == "table1"]
+    average = table.columns.index("average")
+    for row in table.rows:
+        # The paper's averages are of unrounded scores.
+        assert row.paper[average] == pytest.approx(sum(row.paper[:average]) / average, abs=0.1)
+
+
+def test_triviaqa_comes_first():
+    jobs, (plan,) = plan_of("paper", [table2.EXPERIMENT], seeds=(1,))
+    (result,) = plan.results["BERT-Large + TriviaQA", "squad"].values()
+    stage = jobs["triviaqa-L24-H1024-A16-seed1-run1"]
+    assert stage.flags["train_file"] == "squad_dir/triviaqa.json"
+    assert result.flags["init_checkpoint"] == stage.directory and stage.name in result.needs
+    (ensemble,) = plan.results["BERT-Large + TriviaQA, ensemble", "squad"].values()
+    assert len(ensemble.needs) == 7 and result.name in ensemble.needs
+    assert all("triviaqa" in name for name in ensemble.needs)
 
 
 def test_a_plan_for_people():

@@ -16,7 +16,7 @@ from bert_common import cli
 from bert_common.errors import UserError
 from experiments.runner.experiment import Experiment, ExperimentOptions, Model, Row
 from experiments.runner.jobs import Job
-from experiments.runner.run import PlannedExperiment, run, write_results
+from experiments.runner.run import PlannedExperiment, make_plan, run, write_results
 from tests.conftest import PROJECT
 from tests.experiments.test_jobs import Fake
 from tests.fuzz.workspace import Command
@@ -242,6 +242,60 @@ def test_a_row_of_fixed_activations_is_found_in_the_selection(tmp_path):
     path = write_results(plan, options, frozenset({"features"}))
     text = pathlib.Path(path).read_text()
     assert "25.0 ± 0.0 † (94.9)" in text and "3 runs predict the same" in text
+
+
+def _job(folder: pathlib.Path, name: str, files: dict[str, dict]) -> Job:
+    (folder / name).mkdir()
+    for file, results in files.items():
+        (folder / name / file).write_text(json.dumps(results))
+    return Job(name, str(folder / name), "run_ner.py", {}, "eval_results.json")
+
+
+def test_averages_the_best_and_published_values(tmp_path):
+    results = {}
+    for number, scores in enumerate([(0.5, 0.7), (0.6, 0.5)], start=1):
+        for column, metric, score in zip(
+            ("mnli", "mnli_mm"), ("accuracy", "mismatched_accuracy"), scores, strict=True
+        ):
+            job = _job(
+                tmp_path, f"{column}{number}", {"eval_results.json": {f"eval_{metric}": score}}
+            )
+            results.setdefault(("ours", column), {})[number] = job
+    rows = (Row("theirs", None, (None, 82.0, 81.0)), Row("ours", Model(), (84.6, 83.4, 84.0)))
+    columns = ("mnli", "mnli_mm", "average")
+    table = Experiment("x", "x", rows, columns, "x", shows_best=True)
+    complete = frozenset(job.name for jobs in results.values() for job in jobs.values())
+    options = ExperimentOptions(output_dir=str(tmp_path))
+    path = write_results(PlannedExperiment(table, columns, results, ()), options, complete)
+    lines = [line.split("|") for line in pathlib.Path(path).read_text().splitlines()]
+    cells = {line[1].strip(): [cell.strip() for cell in line[2:-1]] for line in lines if line[1:]}
+    assert cells["theirs"] == ["-", "(82.0)", "(81.0)"]
+    # The seeds' means are 60 and 55; the best run of each task is another one.
+    assert cells["ours"][2] == "57.5 ± 3.5 best 65.0 (84.0)"
+    assert cells["ours"][0] == "55.0 ± 7.1 best 60.0 (84.6)"
+
+
+def test_a_test_set_has_a_column_where_it_has_labels(tmp_path):
+    evaluation = {"eval_results.json": {"eval_f1": 0.5}}
+    jobs = {
+        1: _job(tmp_path, "labeled", {**evaluation, "test_results.json": {"f1": 0.4}}),
+        2: _job(tmp_path, "unlabeled", evaluation),
+    }
+    columns = ("ner_dev", "ner_test")
+    table = Experiment("x", "x", (Row("ours", Model()),), columns, "x")
+    plan = PlannedExperiment(table, columns, {("ours", name): jobs for name in columns}, ())
+    options = ExperimentOptions(output_dir=str(tmp_path))
+    path = write_results(plan, options, frozenset({"labeled", "unlabeled"}))
+    assert "50.0 ± 0.0 | 40.0" in pathlib.Path(path).read_text()
+
+
+def test_rows_and_averages_without_their_data_are_left_out(data, tmp_path):
+    rows = (Row("one", Model()), Row("two stages", Model(), triviaqa=True))
+    table = Experiment("x", "x", rows, ("squad", "rte", "average"), "x")
+    _, (plan,) = make_plan([table], make_options(data, tmp_path))
+    assert plan.columns == ("squad",) and set(plan.results) == {("one", "squad")}
+    assert any("convert_triviaqa.py" in note for note in plan.notes)
+    assert any(note.startswith("Average is left out") for note in plan.notes)
 
 
 def test_nothing_to_measure(data, tmp_path):

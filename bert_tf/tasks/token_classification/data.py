@@ -14,6 +14,7 @@ import numpy as np
 from bert_common.errors import UserError
 from bert_tf.tasks import class_names
 from bert_tf.tasks.token_classification.options import (
+    DATA_FILES,
     DOCUMENT,
     SENTENCE,
     VOTE,
@@ -37,20 +38,6 @@ from modeling.config import label_names
 KIND = "token_classification"
 # Kind of a tagger on fixed activations.
 FEATURES_KIND = "token_classification_from_features"
-# Names in --data_dir, CoNLL-2003's first. The first file that exists is read.
-_FILES = {
-    "train": ("eng.train", "train.txt", "train.conll", "train.jsonl"),
-    "dev": (
-        "eng.testa",
-        "valid.txt",
-        "valid.conll",
-        "valid.jsonl",
-        "dev.txt",
-        "dev.conll",
-        "dev.jsonl",
-    ),
-    "test": ("eng.testb", "test.txt", "test.conll", "test.jsonl"),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +77,9 @@ def read_data(options: TokenClassificationOptions, checkpoint: Checkpoint) -> To
     """Reads the files that a run needs and makes windows of them."""
     checkpoint.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
     reader = _Reader(options, checkpoint)
-    sources = options.read_sets(options.split_files(_FILES), functools.partial(_read_file, options))
+    sources = options.read_sets(
+        options.split_files(DATA_FILES), functools.partial(_read_file, options)
+    )
     splits = {}
     # The training data comes first, and decides about labels and words.
     for name, sentences in sources.items():

@@ -17,6 +17,20 @@ DOCUMENT = "document"
 VOTE = "vote"
 CONTEXTS = (AUTO, SENTENCE, DOCUMENT, VOTE)
 COMBINATIONS = ("concat", "sum", "weighted_sum")
+# Names in --data_dir, CoNLL-2003's first. The first file that exists is read.
+DATA_FILES = {
+    "train": ("eng.train", "train.txt", "train.conll", "train.jsonl"),
+    "dev": (
+        "eng.testa",
+        "valid.txt",
+        "valid.conll",
+        "valid.jsonl",
+        "dev.txt",
+        "dev.conll",
+        "dev.jsonl",
+    ),
+    "test": ("eng.testb", "test.txt", "test.conll", "test.jsonl"),
+}
 # Value of --layers for all rows of table 7.
 ALL = "all"
 
