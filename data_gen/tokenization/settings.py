@@ -292,13 +292,14 @@ def _check_choice(value: object, choices: tuple, where: str, reader: str) -> Non
 
 def _check_size(value: object, smallest: int, where: str) -> None:
     """Raises `UserError` for a value that is no whole number from `smallest` on; 1e30 is one."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    # NaN and infinity have no remainder.
-    if not is_number or not value >= smallest or value % 1 != 0:
-        raise UserError(
-            f"{where} is {shortened(repr(value), 80)}: a whole number of at least {smallest} is "
-            "expected"
-        )
+    # In Python True is an int. NaN and infinity have no remainder.
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if value >= smallest and value % 1 == 0:
+            return
+    raise UserError(
+        f"{where} is {shortened(repr(value), 80)}: a whole number of at least {smallest} is "
+        "expected"
+    )
 
 
 def read_settings(directory: str) -> TokenizerSettings:
