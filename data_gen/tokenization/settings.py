@@ -51,12 +51,10 @@ class Applied:
         the default of the library's class stands for it; without, the key is required. `object`
         where the reader of the value checks it.
       smallest: of a whole number, which may be written as a float; None for other values.
-      only: the values that can be read; empty for all of the type.
     """
 
     kind: Any = object
     smallest: int | None = None
-    only: tuple = ()
 
 
 # A rule is `Applied`, a tuple of the only values that can be read, where the key is there, or a
@@ -180,9 +178,9 @@ _MODEL_KEYS: dict[str, Rule] = {
 }
 _NORMALIZER_KEYS: dict[str, Rule] = {
     "type": ("BertNormalizer",),
-    "clean_text": Applied(bool, only=(True,)),
-    "handle_chinese_chars": Applied(bool, only=(True,)),
-    "lowercase": Applied(bool),
+    "clean_text": (True,),
+    "handle_chinese_chars": (True,),
+    "lowercase": _TRUTH,
     _ACCENTS: _TRUTH,
 }
 _TRUNCATION_KEYS: dict[str, Rule] = {
@@ -267,8 +265,6 @@ def check_keys(
             unknown.append(key)
         elif isinstance(rule, tuple):
             _check_choice(value, rule, where, reader)
-        elif isinstance(rule, Applied) and rule.only:
-            _check_choice(value, rule.only, where, reader)
         elif isinstance(rule, Applied) and rule.smallest is not None and value is not None:
             _check_size(value, rule.smallest, where)
     kinds = {key: rule.kind for key, rule in rules.items() if isinstance(rule, Applied)}

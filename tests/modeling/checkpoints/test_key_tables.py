@@ -84,8 +84,7 @@ def is_wrong(key, rule, value) -> bool:
         return value in (True, -1, 0, 1.5) or not isinstance(value, int)
     if key in NUMBERS:
         return not isinstance(value, int | float)
-    is_other = rule.only and value not in rule.only
-    return is_other or rule.kind is object or not json_files._is_of_type(value, rule.kind)
+    return rule.kind is object or not json_files._is_of_type(value, rule.kind)
 
 
 @pytest.mark.parametrize(("name", "part"), TABLES)
@@ -109,8 +108,6 @@ def test_a_value_of_another_type_or_range_is_refused(model, tmp_path, name, part
     ("name", "part", "key"),
     [
         ("2_Dense/config.json", "", "activation_function"),
-        ("tokenizer.json", "normalizer", "lowercase"),
-        ("tokenizer.json", "normalizer", "clean_text"),
         ("tokenizer.json", "model", "vocab"),
     ],
 )
@@ -131,11 +128,10 @@ def described(rule) -> str:
     if rule == Applied():
         return "applied, with types and ranges of `BertConfig`"
     kind = "a whole number" if rule.kind is object else json_files._name(rule.kind).strip(",")
-    only = f", only {json.dumps(rule.only[0])}" if rule.only else ""
     smallest = f" of at least {rule.smallest}" if rule.smallest is not None else ""
     # A type that is no union has no None in it.
     is_required = rule.kind is not object and not isinstance(rule.kind, types.UnionType)
-    return f"applied: {kind}{only}{smallest}{', required' if is_required else ''}"
+    return f"applied: {kind}{smallest}{', required' if is_required else ''}"
 
 
 def page_rows() -> list[str]:
