@@ -177,6 +177,20 @@ def mask(
       length: [B], number of real tokens.
       second_sep: [B], position of the [SEP] after A (length - 1 if there is no B).
       limits: int [B], maximum number of predictions of each sequence; None for P.
+
+    Examples:
+        The paper's sentence, of which the fourth word is chosen (appendix A.1).
+
+        >>> words = np.array("[PAD] [CLS] [SEP] [MASK] my dog is hairy apple".split())
+        >>> ids = np.array([[1, 4, 5, 6, 7, 2]], np.int32)
+        >>> for ratios in ("100,0,0", "0,100,0", "0,0,100"):
+        ...     masking = Masking(1, 0.15, MaskingRatios.parse(ratios), len(words), mask_id=3)
+        ...     draws = Draws(np.random.default_rng(49))
+        ...     masked = mask(ids, np.array([6]), np.array([5]), masking, draws)
+        ...     print(*words[masked.input_ids[0]])
+        [CLS] my dog is [MASK] [SEP]
+        [CLS] my dog is apple [SEP]
+        [CLS] my dog is hairy [SEP]
     """
     batch, width = input_ids.shape
     column = np.arange(width, dtype=np.uint16)

@@ -1,4 +1,5 @@
 import collections
+import doctest
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bert_common.errors import UserError
+from data_gen.pretraining import masking as masking_module
 from data_gen.pretraining.masking import Draws, KeyedDraws, Masking, MaskingRatios, mask
 
 CLS, SEP, MASK, VOCAB = 2, 3, 4, 40
@@ -100,6 +102,11 @@ def test_all_candidates_are_equally_likely(kind):
     assert set(counts) == set(candidates)
     expected = masked.count.sum() / len(candidates)
     assert max(abs(count / expected - 1) for count in counts.values()) < 0.06
+
+
+def test_my_dog_is_hairy():
+    failed, attempted = doctest.testmod(masking_module)
+    assert attempted and not failed
 
 
 @pytest.mark.parametrize("kind", ["generator", "keyed"])
