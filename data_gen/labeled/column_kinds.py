@@ -6,7 +6,6 @@
 Input: columns of texts. Output: their kinds, and the columns of words and of tags among them.
 """
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -40,6 +39,8 @@ _OUTSIDE_OR_BEGIN = re.compile(r"[Oo]|[BS]-.+", re.DOTALL)
 NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 # Share of the values that decides: a slip of the pen does not change what a column is.
 _MOST = 0.9
+# At most twice as many rows of a file show what holds for most of them.
+_SAMPLE_ROWS = 10_000
 # From so many rows on, words have more different values than tags.
 _MANY_ROWS = 30
 
@@ -87,6 +88,13 @@ def kind_of(values: Iterable[str]) -> str:
     return TAGS if is_certain and sizes[TAGS] >= most else WORDS
 
 
+def _kind_of_column(values: Sequence[str]) -> str:
+    """Returns the kind of a column; words and tags are told by rows from all over a long file."""
+    kind = kind_of(values[:: max(1, len(values) // _SAMPLE_ROWS)])
+    # A few values decide about the others, such as a bracket or a decimal number.
+    return kind if kind in (WORDS, TAGS) else kind_of(values)
+
+
 def _look_of(value: str) -> str:
     for kind, look in _LOOKS.items():
         if look.fullmatch(value):
@@ -123,7 +131,7 @@ def find_word_columns(
     Raises:
       UserError: the columns can be read in several ways, or none holds words.
     """
-    kinds = [kind_of(values) for values in columns]
+    kinds = [_kind_of_column(values) for values in columns]
     tagged = [column for column, kind in enumerate(kinds) if kind in (TAGS, BRACKETS)]
     for column, values in enumerate(columns):
         others = [other for other, kind in enumerate(kinds) if kind == WORDS and other != column]
@@ -157,7 +165,7 @@ def _find_labels(
 ) -> int | None:
     """Returns the column of the tags; None if there is none, see `find_word_columns`."""
     # The inner entities of nested ones may all be O.
-    filled = [column for column in tagged if set(columns[column]) != {OUTSIDE}]
+    filled = [column for column in tagged if any(tag != OUTSIDE for tag in columns[column])]
     if tagged:
         return (filled or tagged)[-1]
     words = _varied_words(columns, kinds)
@@ -186,27 +194,42 @@ def _varied_words(columns: Sequence[Sequence[str]], kinds: Sequence[str]) -> lis
     """Returns the columns of words; of several, those that do not hold the same everywhere."""
     words = []
     for column, kind in enumerate(kinds):
-        if kind == WORDS and (len(columns) == 2 or len(set(columns[column])) > 1):
+        values = columns[column]
+        if kind == WORDS and (len(columns) == 2 or any(value != values[0] for value in values)):
             words.append(column)
     return words
 
 
 def _are_counts(values: Sequence[str]) -> bool:
     """Whether a column numbers the words: of each sentence, from 0 or 1, or of the whole file."""
-    numbers = [value for value in values if not NO_WORD.fullmatch(value)]
-    if len(numbers) < 3 or not all(number.isdecimal() for number in numbers):
-        return False
-    for before, number in itertools.pairwise(int(value) for value in numbers):
-        if number != before + 1 and number not in (0, 1):
+    numbers: list[int] = []
+    # Most columns are left at their first values.
+    for value in values:
+        if not value.isdecimal():
+            if NO_WORD.fullmatch(value):
+                continue
             return False
-    return int(numbers[0]) < 2 and len(set(numbers)) > 1
+        number = int(value)
+        if number > 1 and (not numbers or number != numbers[-1] + 1):
+            return False
+        numbers.append(number)
+    return len(numbers) > 2 and len(set(numbers)) > 1
 
 
 def _are_ids(values: Sequence[str]) -> bool:
     """Whether a column names the sentences: the rows of a name follow each other. A name may be
     given in the first of them only."""
-    runs = [name for name, _ in itertools.groupby(filled_ids(values))]
-    return len(runs) == len(set(runs)) and 2 * len(runs) <= len(values)
+    names: set[str] = set()
+    last = None
+    # A word is soon repeated somewhere else.
+    for value in values:
+        name = value or last or ""
+        if name != last:
+            if name in names:
+                return False
+            names.add(name)
+            last = name
+    return 2 * len(names) <= len(values)
 
 
 def filled_ids(values: Iterable[str]) -> list[str]:

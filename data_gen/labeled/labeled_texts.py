@@ -24,8 +24,9 @@ from data_gen.labeled.named_columns import COLUMN_NUMBER, read_named_columns
 from data_gen.labeled.rows import LabeledFile, Skip, items_of, quoted
 from data_gen.labeled.table import Table
 
-# Label of examples without one in data sets of the hub.
-_NO_LABEL = "-1"
+# Labels of examples without one: numbers of data sets of the hub and of losses, and pandas' words.
+_NO_NUMBER = ("-1", "-100")
+_MISSING = ("nan", "NaN", "<NA>")
 _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
 
 
@@ -215,17 +216,16 @@ def _take_ids(table: Table, has_ids: bool) -> list[str]:
 
 
 def _refuse_unlabeled(table: Table, sets: list[list[str]]) -> None:
-    """Refuses the rows of label -1, which `datasets` writes where there is no label."""
-    names = set(itertools.chain.from_iterable(sets)) - {_NO_LABEL}
+    """Refuses the rows of labels that other programs write where there is none, such as -1."""
+    names = set(itertools.chain.from_iterable(sets)).difference(_NO_NUMBER, _MISSING)
     are_numbers = all(_WHOLE_NUMBER.fullmatch(name) for name in names)
     # Two classes may be called -1 and 1.
-    if are_numbers and "0" not in names:
-        return
+    unlabeled = _MISSING if are_numbers and "0" not in names else (*_NO_NUMBER, *_MISSING)
     for row, labels in enumerate(sets):
-        if labels == [_NO_LABEL]:
+        if len(labels) == 1 and labels[0] in unlabeled:
             table.refuse(
                 row,
-                f"the label {_NO_LABEL} means that there is none: remove the row; if it is a "
+                f"the label {labels[0]} means that there is none: remove the row; if it is a "
                 "class, give the classes names",
             )
 

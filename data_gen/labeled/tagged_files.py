@@ -196,8 +196,7 @@ def _concatenate(
     texts: list[str] = []
     offsets: list[tuple[int, int]] = []
     misfits: list[str] = []
-    tag_numbers: list[int] = []
-    number_of_tag: dict[str, int] = {}
+    all_tags: list[str] = []
     for sentence in sentences:
         words += sentence.words
         lines.extend(sentence.lines)
@@ -205,13 +204,13 @@ def _concatenate(
         offsets += sentence.offsets
         misfits += sentence.misfits
         # A bad row has no tags; O keeps the arrays aligned until it is refused or left out.
-        for tag in sentence.tags or [OUTSIDE] * len(sentence.words):
-            tag_numbers.append(number_of_tag.setdefault(tag, len(number_of_tag)))
+        all_tags += sentence.tags or [OUTSIDE] * len(sentence.words)
     row_lengths = np.array([len(sentence.words) for sentence in sentences], np.int64)
     tags = None
     tag_names: tuple[str, ...] = ()
     if any(sentence.tags is not None for sentence in sentences):
-        tags = np.array(tag_numbers, np.int32)
+        number_of_tag = {tag: number for number, tag in enumerate(dict.fromkeys(all_tags))}
+        tags = np.fromiter(map(number_of_tag.__getitem__, all_tags), np.int32, len(all_tags))
         tag_names = tuple(number_of_tag)
         if tag_scheme != PLAIN:
             tag_names, note = respell(tag_names, tags)
@@ -261,8 +260,11 @@ def _name_tags(bad: BadRows, sentences: list[Sentence], label_names: Sequence[st
     Numbers are JSON's, or, if there are names, also texts of digits.
     """
     for position, sentence in enumerate(sentences):
+        # Most files have names.
+        if sentence.tags is None or not (label_names or int in set(map(type, sentence.tags))):
+            continue
         names = []
-        for tag in () if sentence.tags is None else sentence.tags:
+        for tag in sentence.tags:
             # Texts of digits count only with names, as they may be the tags themselves.
             is_number = type(tag) is int or (bool(label_names) and str(tag).isdecimal())
             if is_number and int(tag) < len(label_names):
@@ -276,8 +278,7 @@ def _name_tags(bad: BadRows, sentences: list[Sentence], label_names: Sequence[st
                 names.append(OUTSIDE)
             else:
                 names.append(tag)
-        if sentence.tags is not None:
-            sentences[position] = sentence._replace(tags=names)
+        sentences[position] = sentence._replace(tags=names)
 
 
 def _read_objects(

@@ -12,6 +12,7 @@ import csv
 import dataclasses
 import itertools
 import re
+from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -32,6 +33,10 @@ from data_gen.labeled.tag_schemes import OUTSIDE, tags_of_brackets
 
 _DOCUMENT_STARTS = ("-DOCSTART-", "#begin document", "# newdoc")
 _BLANKS = " \t"
+# Signs with which comments above a sentence begin; a word may begin so, too.
+_COMMENTS = ("#", "//", "%")
+# A word with its tag behind a sign that separates no columns here.
+_GLUED = re.compile(r".+\W([Oo]|[BIESLUMWbieslumw]-.+)", re.DOTALL)
 # Signs between columns, besides blanks; the first one that divides all lines alike is taken.
 _SEPARATORS = "\t;,|\xa0"
 # Columns of CoNLL-2012; further ones, as many as the sentence has predicates, are not read.
@@ -48,7 +53,7 @@ _HEADER = re.compile(
 _MOST = 0.9
 # A comment in so many lines has no say in what the columns hold.
 _MANY_COMMENTS = 100
-# Number of lines that show the separator.
+# Number of lines that show the separator, and whether a line has a word or a text.
 _SAMPLE_LINES = 1000
 
 
@@ -63,8 +68,8 @@ class Sentence(NamedTuple):
       is_converted: positions of entities counted UTF-16 units or bytes.
     """
 
-    words: list[str]
-    tags: list | None
+    words: Sequence[str]
+    tags: Sequence | None
     lines: Sequence[int] = ()
     document: int = -1
     text: str | None = None
@@ -76,15 +81,17 @@ class Sentence(NamedTuple):
 class _Rows(NamedTuple):
     """The lines of a file that hold words.
 
+    Tuples and arrays of a file's size cost the garbage collector no time, unlike lists.
+
     Attributes:
       columns: the fields of each column.
       lines: line of each row, from 1.
       starts: row after a blank line or a border of documents → number of its document.
-      comments: first rows of sentences that begin with a lone #.
+      comments: first rows of sentences that begin with a lone sign of comments.
     """
 
-    columns: list[list[str]]
-    lines: list[int]
+    columns: list[tuple[str, ...]]
+    lines: array
     starts: dict[int, int]
     comments: list[int]
 
@@ -96,8 +103,8 @@ class _Rows(NamedTuple):
         # Later starts take the place of those that have lost their rows.
         starts = {bisect_left(kept, row): document for row, document in self.starts.items()}
         return _Rows(
-            [[column[row] for row in kept] for column in self.columns],
-            [self.lines[row] for row in kept],
+            [tuple([column[row] for row in kept]) for column in self.columns],
+            array("q", [self.lines[row] for row in kept]),
             starts,
             [],
         )
@@ -109,12 +116,14 @@ class _Layout:
 
     Attributes:
       is_quoted: fields may be in quotation marks.
+      is_padded: there are blanks beside tabs.
       has_header: the first row has the names of the columns.
     """
 
     separator: str
     is_quoted: bool = False
     width: int = 1
+    is_padded: bool = False
     is_conll_2012: bool = False
     has_header: bool = False
 
@@ -128,7 +137,7 @@ class _Layout:
             # CoNLL-2012 has further columns, as many as a sentence has predicates.
             most = _WIDTH_2012 if self.is_conll_2012 else None
             return [field for field in fields if field][:most]
-        if self.separator == "\t":
+        if self.separator == "\t" and not self.is_padded:
             return fields
         return [field.strip(" ") for field in fields]
 
@@ -172,11 +181,16 @@ def read_word_columns(
         word_columns = find_word_columns(certain.columns, len(rows.starts) > 1, word, label)
     except UserError as error:
         raise UserError(f"{bad.path}: {error}") from None
-    words = rows.columns[word_columns.word]
+    words = rows.columns[word_columns.word][:_SAMPLE_LINES]
     if 2 * sum(" " in word for word in words) > len(words):
         raise UserError(
             f"{where}: column {word_columns.word} has texts, such as {quoted(words[0])}: a word "
             "per line is expected; run_classifier.py reads tables of texts"
+        )
+    if sum(_GLUED.fullmatch(word) is not None for word in words) >= _MOST * len(words):
+        raise UserError(
+            f"{where}: words and tags are in one column, such as {quoted(words[0])}: put a tab "
+            "between them"
         )
     note = _describe(layout, word_columns)
     if note:
@@ -192,10 +206,12 @@ def _read_rows(bad: BadRows, flag: str, is_table: bool) -> tuple[_Layout, _Rows]
     sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
     layout = _find_layout([text.rstrip("\r\n") for _, text in sample], is_table)
     split, separator, width = layout.split, layout.separator, layout.width
-    is_plain = separator in _BLANKS and not (layout.is_quoted or layout.is_conll_2012)
+    is_plain = separator in _BLANKS and not (
+        layout.is_quoted or layout.is_padded or layout.is_conll_2012
+    )
     # One list of all fields: a list for each row would keep the garbage collector busy.
     fields: list[str] = []
-    lines: list[int] = []
+    lines = array("q")
     starts: dict[int, int] = {}
     comments: list[int] = []
     document = -1
@@ -215,21 +231,22 @@ def _read_rows(bad: BadRows, flag: str, is_table: bool) -> tuple[_Layout, _Rows]
             row = split(text)
         if len(row) != width:
             # Comments stand above a sentence.
-            if is_top and text.startswith("#"):
+            if is_top and text.startswith(_COMMENTS):
                 continue
             bad.add(line, f"{width} columns expected, as in the first line, but {len(row)} found")
             # The placeholder keeps the sentence together, so that it is one bad row.
             row = [OUTSIDE] * width
-        if is_start:
-            starts[len(lines)] = document
-            is_start = False
         if is_top:
-            is_top = row[0] == "#"
+            if is_start:
+                starts[len(lines)] = document
+                is_start = False
+            is_top = row[0] in _COMMENTS
             if is_top:
                 comments.append(len(lines))
         lines.append(line)
         fields += row
-    rows = _Rows([fields[column::width] for column in range(width)], lines, starts, comments)
+    columns = [tuple(fields[column::width]) for column in range(width)]
+    rows = _Rows(columns, lines, starts, comments)
     layout.has_header = bool(fields) and _is_header(fields[:width], is_table)
     return layout, rows.without({0} if layout.has_header else ())
 
@@ -237,8 +254,8 @@ def _read_rows(bad: BadRows, flag: str, is_table: bool) -> tuple[_Layout, _Rows]
 def _no_words(rows: _Rows, word_columns: WordColumns) -> set[int]:
     """Returns the rows that are comments or, in CoNLL-U, several words at once, or none."""
     no_words = set(rows.comments)
-    if word_columns.label is not None:
-        # A word may begin with # as well: its tag is one of the others.
+    if no_words and word_columns.label is not None:
+        # A word may begin so as well: its tag is one of the others.
         labels = rows.columns[word_columns.label]
         tags = Counter(labels) - Counter(labels[row] for row in rows.comments)
         no_words = {row for row in no_words if labels[row] not in tags}
@@ -251,8 +268,8 @@ def _no_words(rows: _Rows, word_columns: WordColumns) -> set[int]:
 def _find_layout(texts: Sequence[str], is_table: bool) -> _Layout:
     """Returns the separator and the number of the columns, by the first lines of a file."""
     lines = [text for text in texts if text.strip(_BLANKS)]
-    words = [text for text in lines if not text.startswith(("#", _DOCUMENT_STARTS[0]))]
-    # A file may have nothing but words that begin with #.
+    words = [text for text in lines if not text.startswith((*_COMMENTS, _DOCUMENT_STARTS[0]))]
+    # A file may have nothing but words that begin like a comment.
     words = words or lines or [""]
     if any(text.startswith(_CONLL_2012) for text in lines):
         layout = _Layout(" ", is_conll_2012=True)
@@ -260,6 +277,9 @@ def _find_layout(texts: Sequence[str], is_table: bool) -> _Layout:
         return layout
     layout = _find_separator(words, is_table) or _Layout("\t" if "\t" in words[0] else " ")
     layout.width = len(layout.split(words[0]))
+    layout.is_padded = layout.separator == "\t" and any(
+        " \t" in text or "\t " in text for text in words
+    )
     return layout
 
 
@@ -343,6 +363,10 @@ def _sentences(
     if word_columns.sentence is not None:
         ids = filled_ids(rows.columns[word_columns.sentence])
         borders = [row for row in range(len(ids)) if row == 0 or ids[row] != ids[row - 1]]
+    elif len(borders) == 1 and COUNTS in word_columns.kinds:
+        # Without blank lines a sentence begins where the numbers of its words begin again.
+        numbers = [int(number) for number in rows.columns[word_columns.kinds.index(COUNTS)]]
+        borders += [row for row in range(1, len(numbers)) if numbers[row] != numbers[row - 1] + 1]
     words = rows.columns[word_columns.word]
     labels = None
     is_bracketed = False

@@ -340,6 +340,8 @@ def test_what_was_guessed_about_a_file_is_said(tmp_path, name, text, columns, ex
     [
         (["0", "1", "-1"] * 9, "the label -1 means that there is none"),
         (["pos", "neg", "-1"] * 9, "the label -1 means that there is none"),
+        (["0", "1", "-100"] * 9, "the label -100 means that there is none"),
+        (["pos", "neg", "nan"] * 9, "the label nan means that there is none"),
         (["2,3", "0,5", "4"] * 9, "such as 2,3 .* --regression for scores .also with decimal comm"),
         (["3.5", "4"] * 15 + ["n/a"], "the labels are numbers such as 3.5"),
         (["-1", "1"] * 9, None),

@@ -59,6 +59,22 @@ LAYOUTS = {
         "# newdoc\n" + text_of(lambda s, n, w, t, p: f"{w} {t}", "\n\n# note\n"),
         "x.conll",
     ),
+    "numbers that begin again": (
+        text_of(lambda s, n, w, t, p: f"{n % 4},{w},{t}", "\n"),
+        "x.csv",
+    ),
+    "comments by slashes": (
+        "// a\n" + text_of(lambda s, n, w, t, p: f"{w} {t}", "\n\n// note\n"),
+        "x.txt",
+    ),
+    "comments by percent signs": (
+        "% two words\n" + text_of(lambda s, n, w, t, p: f"{w} {t}", "\n\n% note\n"),
+        "x.txt",
+    ),
+    "comments beside padded tabs": (
+        "# a\n" + text_of(lambda s, n, w, t, p: f"{w} \t {t}", "\n\n# note\n"),
+        "x.txt",
+    ),
     "CoNLL-2012": (
         "#begin document (x); part 000\n"
         + text_of(
@@ -85,7 +101,7 @@ def test_words_and_tags_are_found(write, name):
         # Anything but words first and tags last is said.
         is_usual = name.startswith("comments")
         assert is_usual == (not any("counted from 0" in note for note in found.notes))
-    assert (found.documents is not None) == (name.startswith(("comments", "CoNLL")))
+    assert (found.documents is not None) == ("newdoc" in text or name.startswith("CoNLL"))
 
 
 @pytest.mark.parametrize("is_first", [True, False])
@@ -132,6 +148,13 @@ def test_brackets_that_are_nested_or_open_are_refused(write, cell):
 def test_words_that_begin_with_the_sign_of_comments(write):
     path = write("#rome B-LOC\nTom B-PER\n\n# O\nis O\n\n# note\nx O\n")
     assert read_tagged_file(path, "train_file").words == ["#rome", "Tom", "#", "is", "x"]
+
+
+@pytest.mark.parametrize("sign", ["/", "::", "\u3000"])
+def test_a_word_with_its_tag_in_one_column_is_refused(write, sign):
+    path = write(text_of(lambda s, n, w, t, p: f"{w}{sign}{t}"))
+    with pytest.raises(UserError, match="words and tags are in one column, such as 'Tom"):
+        read_tagged_file(path, "test_file", needs_tags=False)
 
 
 def test_a_table_of_texts_is_named(write):
