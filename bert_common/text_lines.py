@@ -9,8 +9,9 @@ Input: a file on any file system, compressed or not, or standard input. Output: 
 import functools
 import io
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO
+from typing import IO, Any
 
 from bert_common import files
 from bert_common.errors import UserError
@@ -19,6 +20,22 @@ from bert_common.errors import UserError
 # too low. A longer line means another kind of file, or one without end.
 LONGEST_LINE = 256 << 20
 _BOM = b"\xef\xbb\xbf"
+# Beginning of a file that is no text → what it is, and what to do.
+_OTHER_KINDS = {
+    rb"%PDF-": "a PDF file: save its text as UTF-8",
+    rb"\{\\rtf": "a document in RTF: save its text as UTF-8",
+    rb"\xd0\xcf\x11\xe0": "an old spreadsheet or document: save it as CSV or text (UTF-8)",
+    rb"version https://git-lfs": "a pointer of Git LFS: fetch the file itself by git lfs pull",
+    rb"PAR1": "a Parquet file: name it .parquet",
+    rb"ARROW1": "an Arrow file: name it .arrow",
+    rb"SQLite format 3": "an SQLite database: save the table as CSV (UTF-8)",
+    rb"\x89HDF": "an HDF5 file, no text",
+    rb"\x93NUMPY": "a NumPy array, no text",
+    rb"\x80[\x02-\x05]": "a pickle, no text",
+    # Both begin with a length of eight bytes.
+    rb"(?s:....)\0\0\0\0": "a file of records (TFRecord) or weights (safetensors), no text",
+}
+_LONGEST_KIND = 24
 
 
 def numbered_lines(
@@ -38,7 +55,16 @@ def numbered_lines(
     """
     files.check_readable(path, flag)
     with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (_, file):
+        check_is_text(file, path)
         yield from decoded_lines(file, path, report, report_mark)
+
+
+def check_is_text(file: Any, path: str) -> None:
+    """Raises `UserError` for an open file of another kind than text, which it names."""
+    start = file.peek(_LONGEST_KIND)[:_LONGEST_KIND]
+    for pattern, kind in _OTHER_KINDS.items():
+        if re.match(pattern, start):
+            raise UserError(f"{path} is {kind}")
 
 
 def decoded_lines(
@@ -51,10 +77,11 @@ def decoded_lines(
     # A size limit per line bounds the memory for a file without line ends.
     read_line = functools.partial(file.readline, LONGEST_LINE + 1)
     first = read_line()
-    lines: Iterable[bytes] = itertools.chain([first] if first else [], iter(read_line, b""))
     is_wide = files.encoding_of(first) == "utf-16"
     if report_mark is not None and (is_wide or first.startswith(_BOM)):
         report_mark()
+    start = [first.removeprefix(_BOM)] if first else []
+    lines: Iterable[bytes] = itertools.chain(start, iter(read_line, b""))
     if is_wide:
         # Its line ends differ from the line ends of bytes, so that it is decoded as a whole.
         data = first + file.read(LONGEST_LINE + 1)
@@ -73,10 +100,8 @@ def decoded_lines(
                 f"{where}:{number}: longer than {LONGEST_LINE >> 20} MiB: a file of lines is "
                 "expected"
             )
-        if number == 1:
-            line = line.removeprefix(_BOM)
         try:
-            text = line.decode("utf-8")
+            text = line.decode()
         except UnicodeDecodeError as error:
             # The position is left out, so that equal faults are one.
             fault = f"the byte 0x{line[error.start]:02x} is not UTF-8: save the file as UTF-8"

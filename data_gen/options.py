@@ -102,7 +102,8 @@ class CorpusOptions(TextOptions):
     )
     held_out_fraction: float = option(
         0.0,
-        "Fraction of the documents to write to --held_out_file, for evaluation.",
+        "Fraction of the documents to write to --held_out_file, for evaluation; the words that "
+        "they have are printed.",
         minimum=0,
         maximum=0.9,
     )

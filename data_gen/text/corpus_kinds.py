@@ -8,6 +8,7 @@ import re
 
 from bert_common import files
 from bert_common.errors import UserError
+from bert_common.text_lines import check_is_text
 from data_gen.labeled.row_formats import format_of, looks_like_json
 
 TEXT = "plain text"
@@ -15,6 +16,7 @@ JSON_LINES = "JSON lines"
 JSON_LIST = "a JSON list"
 TABLE = "a table"
 WIKI = "WikiExtractor's output"
+MARKUP = "HTML or XML"
 # Longest beginning of a file that is looked at.
 _FIRST_BYTES = 1 << 16
 
@@ -32,18 +34,31 @@ def kind_of_corpus(path: str, first_line: str, text_field: str = "text") -> str:
         return JSON_LIST
     if first_line.startswith("<doc "):
         return WIKI
+    if re.match(r"\s*<(!doctype|html|\?xml|mediawiki)\b", first_line, re.IGNORECASE):
+        return MARKUP
     cells = [cell.strip('"') for cell in re.split(r"[,;\t|]", first_line)]
     # A sentence has blanks.
     is_header = len(cells) > 1 and text_field in cells and not any(" " in cell for cell in cells)
     return TABLE if is_header or format_of(path) in ("csv", "tsv") else TEXT
 
 
+def markup_error(path: str) -> UserError:
+    """Returns the error for a file of markup, whose tags would be learned."""
+    return UserError(
+        f"{path} is {MARKUP}: take the text out of it, e.g. by trafilatura, or by WikiExtractor "
+        "for a dump of Wikipedia"
+    )
+
+
 def check_plain_text(path: str, flag: str) -> None:
     """Raises `UserError` for a file of texts that is not plain text."""
     with files.user_error(f"--{flag}: can't read {path}"), files.open_unzipped(path) as (_, file):
+        check_is_text(file, path)
         lines = file.read(_FIRST_BYTES).decode("utf-8", "replace").split("\n")
     first_line = next((line for line in lines if line.strip()), "").lstrip("\ufeff")
     kind = kind_of_corpus(path, first_line)
+    if kind == MARKUP:
+        raise markup_error(path)
     if kind != TEXT:
         raise UserError(
             f"--{flag}: {path} is {kind}, one sentence per line is expected: make that of it with "

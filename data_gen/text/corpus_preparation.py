@@ -279,7 +279,7 @@ def run(options: CorpusOptions) -> None:
             "give it another name"
         )
     written, notes = prepare_corpus(input_files, options)
-    say(report(len(input_files), written, notes))
+    say(report(len(input_files), written, notes, options.held_out_fraction))
 
 
 def prepare_corpus(
@@ -352,7 +352,12 @@ def _num_characters(part: DocumentPart) -> int:
     return sum(len(paragraph) for paragraph in part.paragraphs)
 
 
-def report(num_files: int, written: Mapping[str, CorpusWriter], notes: ReadingNotes) -> str:
+def report(
+    num_files: int,
+    written: Mapping[str, CorpusWriter],
+    notes: ReadingNotes,
+    held_out_fraction: float = 0.0,
+) -> str:
     """Returns the table and the warnings that the command prints at the end."""
     lines = []
     for layout, count in sorted(notes.layouts.items()):
@@ -377,6 +382,11 @@ def report(num_files: int, written: Mapping[str, CorpusWriter], notes: ReadingNo
         lines.append(f"held out: {share:.2%} of the words")
         if not writer.documents:
             warnings.append("no document was held out: raise --held_out_fraction")
+        elif not 0.5 <= share / held_out_fraction <= 2.0:
+            warnings.append(
+                f"{share:.2%} of the words were held out, not {held_out_fraction:.2%}: few "
+                "documents have most of the words; another --seed draws others"
+            )
     line = (
         f"exact duplicates: {notes.duplicate_documents:,} documents and "
         f"{notes.duplicate_paragraphs:,} paragraphs of others"

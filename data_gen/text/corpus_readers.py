@@ -25,6 +25,7 @@ from typing import IO, NamedTuple
 
 from bert_common import files
 from bert_common.errors import UserError, listed
+from bert_common.text_lines import check_is_text
 from data_gen.labeled.row_formats import (
     ARROW_FORMATS,
     format_of,
@@ -36,10 +37,12 @@ from data_gen.options import CorpusOptions
 from data_gen.text.corpus_kinds import (
     JSON_LINES,
     JSON_LIST,
+    MARKUP,
     TABLE,
     TEXT,
     WIKI,
     kind_of_corpus,
+    markup_error,
 )
 
 # Longer lines of plain text are cut at a space, which bounds the memory for a file without line
@@ -247,6 +250,7 @@ def read_documents(
             yield from _parquet_documents(path, options)
             progress(files.file_size(path))
             return
+        check_is_text(file, path)
         lines = Lines(path, raw, file, options.on_bad_utf8, notes, progress)
         sample = lines.sample()
         if not sample:
@@ -255,6 +259,8 @@ def read_documents(
         kind = options.input_format
         if kind == "auto":
             found = kind_of_corpus(path, sample[0].strip(), options.text_field)
+            if found == MARKUP:
+                raise markup_error(path)
             kind = _FORMATS[found]
         if kind == "table":
             description = found

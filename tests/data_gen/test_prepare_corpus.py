@@ -118,6 +118,10 @@ class TestReport:
         written = {"out": CorpusWriter(io.BytesIO(), 9), "held": CorpusWriter(io.BytesIO())}
         found = corpus_preparation.report(1, written, notes)
         assert "no document was held out" in found
+        written["held"] = CorpusWriter(io.BytesIO(), 1, words=1)
+        written["out"].words = 99
+        found = corpus_preparation.report(1, written, notes, 0.05)
+        assert "1.00% of the words were held out, not 5.00%" in found
         assert "in 3 lines" in found and "2 NUL" in found and "2 files hold no text: a, b" in found
 
     def test_documents_without_breaks_are_counted(self, tmp_path):

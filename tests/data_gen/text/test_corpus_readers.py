@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from bert_common.errors import UserError
 from data_gen.options import CorpusOptions
 from data_gen.text import corpus_readers
+from data_gen.text.corpus_kinds import check_plain_text
 from data_gen.text.corpus_readers import ReadingNotes, TextLayout, detect_layout, read_documents
 
 
@@ -222,6 +223,21 @@ class TestBytes:
             _read(file("Hello.".encode("utf-16")))
         with pytest.raises(UserError, match=r"input.txt:1: not UTF-8 at byte 4 "):
             _read(file(b"\xef\xbb\xbfa\xff\n"))
+
+    @pytest.mark.parametrize(
+        "content, message",
+        [
+            (b"\x09" + bytes(7) + b"{}", r"a file of records \(TFRecord\) or weights"),
+            (b"%PDF-1.7\n", "a PDF file: save its text"),
+            (b"\n<!DOCTYPE html>\n<html>\n", "HTML or XML: take the text out of it"),
+            (b"<mediawiki xmlns='x'>\n", "by WikiExtractor for a dump"),
+        ],
+    )
+    def test_files_of_other_kinds_are_named(self, file, content, message):
+        with pytest.raises(UserError, match=f"input.txt is .*{message}"):
+            _read(file(content))
+        with pytest.raises(UserError, match=f"input.txt is .*{message}"):
+            check_plain_text(str(file(content)), "input_file")
 
     def test_nul_characters_are_removed_and_counted(self, file):
         notes = ReadingNotes()
