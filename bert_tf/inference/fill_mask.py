@@ -44,6 +44,7 @@ class MaskInference(TaskInference):
     def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
         super().__init__(loaded, settings)
         self._config = loaded.config
+        self._mask_id = self.vocabulary.mask_id
         self._top_k = min(settings.top_k, len(self.vocabulary))
         self.load(loaded, BertForPreTraining(loaded.config))
 
@@ -58,7 +59,7 @@ class MaskInference(TaskInference):
             ids = np.concatenate([all_ids[: self.max_seq_length - 1], all_ids[-1:]])
             where = f"in the text within its first {self.max_seq_length - 2} tokens"
             self.truncated += 1
-        if self.vocabulary.mask_id not in ids:
+        if self._mask_id not in ids:
             raise UserError(f"there is no {MASK} {where}")
         return text, ids
 
@@ -107,9 +108,7 @@ class MaskInference(TaskInference):
 
         P is the largest number of masks; rows with fewer masks end with "" and 0.
         """
-        is_mask = tf.equal(features["input_ids"], self.vocabulary.mask_id) & (
-            features["input_mask"] > 0
-        )
+        is_mask = tf.equal(features["input_ids"], self._mask_id) & (features["input_mask"] > 0)
         counts = tf.math.count_nonzero(is_mask, 1, dtype=tf.int64)
         columns = tf.RaggedTensor.from_row_lengths(tf.where(is_mask)[:, 1], counts, validate=False)
         positions = columns.to_tensor()  # [B, P]
@@ -132,7 +131,7 @@ class MaskInference(TaskInference):
 
     def _fill(self, examples: Examples) -> list[list[list[Candidate]]]:
         """Returns the candidates for each of the masks of each example."""
-        is_mask = examples.tokens["input_ids"] == self.vocabulary.mask_id
+        is_mask = examples.tokens["input_ids"] == self._mask_id
         masked = self.run(examples)["sequence_output"][is_mask]  # [masks, H]
         candidates = []
         for start in range(0, len(masked), _MASKS_AT_ONCE):

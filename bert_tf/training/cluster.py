@@ -22,6 +22,8 @@ _EXAMPLE = (
     '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", "index": 0}}'
 )
 _KINDS = ("chief", "worker")
+# Name of the chief in TensorFlow 1, which services still set.
+_FORMER_CHIEF = "master"
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[\w.-]+):[1-9]\d{0,4}")
 # Ports of a Slurm step, below those that Linux gives to outgoing connections (32768). Every step of
 # a job has its own ports on every node, and so have the jobs with the next numbers, which may be on
@@ -132,6 +134,7 @@ def _read_tf_config(config: object) -> Cluster:
     task = config.get("task")
     if not isinstance(cluster, dict) or not isinstance(task, dict):
         raise _wrong('"cluster" and "task" must be objects')
+    cluster, task = _with_chief(cluster, task)
     names = []
     addresses = []
     # Sorting puts a chief before the workers.
@@ -154,6 +157,17 @@ def _read_tf_config(config: object) -> Cluster:
     if name not in names:
         raise _wrong(f"this process is {name}, but there are {', '.join(names) or 'none'}")
     return Cluster(tuple(names), tuple(addresses), names.index(name))
+
+
+def _with_chief(cluster: dict, task: dict) -> tuple[dict, dict]:
+    """Returns the two parts of TF_CONFIG with the chief of TensorFlow 1 under its name of today."""
+    if "chief" in cluster or _FORMER_CHIEF not in cluster:
+        return cluster, task
+    kinds = dict(cluster)
+    kinds["chief"] = kinds.pop(_FORMER_CHIEF)
+    if task.get("type") == _FORMER_CHIEF:
+        task = {**task, "type": "chief"}
+    return kinds, task
 
 
 def _read_slurm_step(environment: Mapping[str, str]) -> Cluster | None:

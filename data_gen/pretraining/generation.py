@@ -130,6 +130,8 @@ def generate(options: PretrainingDataOptions) -> dict | None:
     """
     tokenizer = tokenizer_of(options)
     check_beside(tokenizer.vocabulary, options.do_lower_case, options.strip_accents)
+    # A vocabulary without [MASK] is refused here.
+    _ = tokenizer.vocabulary.mask_id
     # All paths are checked before the scan, which takes long for a large corpus.
     input_files = files.expand_patterns(options.input_file, "input_file")
     for path in input_files:

@@ -87,7 +87,7 @@ _SPECIAL_TOKEN_KEYS: dict[str, Rule] = {
     "unk_token": (UNK,),
     "cls_token": (CLS,),
     "sep_token": (SEP,),
-    "mask_token": (MASK,),
+    "mask_token": (MASK, None),
     # Some directories name these two though BERT has none.
     "bos_token": (None, CLS),
     "eos_token": (None, SEP),

@@ -25,7 +25,7 @@ from data_gen.ragged import bounds_of, lengths_of, starts_of
 from data_gen.tokenization.added_tokens import AddedTokens
 from data_gen.tokenization.settings import AddedToken
 from data_gen.tokenization.vectorized import PIECE_WITH_OFFSETS, SEPARATOR, VectorizedTokenizer
-from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from data_gen.tokenization.vocabulary import Vocabulary
 from data_gen.tokenization.wordpiece import (
     ID_BYTES,
     WordPiece,
@@ -105,7 +105,9 @@ class Tokenizer:
         own setting, strips accents."""
         self.vocabulary = vocabulary
         self.do_lower_case = do_lower_case
-        special = [AddedToken(token, vocabulary.id_of(token)) for token in SPECIAL_TOKENS]
+        special = [
+            AddedToken(token, vocabulary.id_of(token)) for token in vocabulary.special_tokens
+        ]
         # The key is whether special tokens are found in texts, too.
         self._added_tokens = {}
         for is_special, tokens in ((False, []), (True, special)):

@@ -56,6 +56,7 @@ class Vocabulary:
         strip them where text is lower-cased.
       added_tokens: tokens that are found in a text before it is split into words.
       pad_id, unk_id, cls_id, sep_id, mask_id: ids of the special tokens, int.
+      special_tokens: the special tokens, all but maybe [MASK].
     """
 
     def __init__(
@@ -84,7 +85,9 @@ class Vocabulary:
                     index, f"{token!r} is already line {first + 1}: every token must occur once"
                 )
         missing = [token for token in SPECIAL_TOKENS if token not in self._ids]
-        if missing:
+        # A vocabulary may have lost a token that only masked-LM needs, but no other file lacks it
+        # alone.
+        if missing and missing != [MASK]:
             raise UserError(
                 f"{self.name} has no {', '.join(missing)} among its {self.size} "
                 "tokens: is it a BERT vocabulary, one token per line?"
@@ -98,7 +101,16 @@ class Vocabulary:
         self.unk_id = self._ids[UNK]
         self.cls_id = self._ids[CLS]
         self.sep_id = self._ids[SEP]
-        self.mask_id = self._ids[MASK]
+
+    @property
+    def special_tokens(self) -> list[str]:
+        return [token for token in SPECIAL_TOKENS if token in self._ids]
+
+    @property
+    def mask_id(self) -> int:
+        if MASK not in self._ids:
+            raise UserError(f"{self.name} has no {MASK}, which masked words need")
+        return self._ids[MASK]
 
     @property
     def name(self) -> str:

@@ -105,6 +105,10 @@ _COMPANION = re.compile(
 _SAFETENSORS = ".safetensors"
 _INDEX = ".safetensors.index.json"
 _KERAS_HUB = ".weights.h5"
+# One of several files of a model, which an index joins.
+_PART = re.compile(r"-\d{5}-of-\d{5}\.(safetensors|h5)$")
+# A variable of our encoder as Keras' layers name it: the key of somebody's own tf.train.Checkpoint.
+_OWN_VARIABLE = re.compile(r"(^|/)layer_0/attention/query/_kernel" + re.escape(SUFFIX))
 _H5 = ".h5"
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 # In the output directory of transformers' Trainer, beside the directories of its checkpoints.
@@ -289,14 +293,29 @@ def _file_of_weights(path: str, prefix: str | None) -> str:
         candidates.append(prefix)
     # An .h5 file beside any of the others is the same model in transformers' older format.
     candidates = candidates or encoders or h5_files
+    if not candidates:
+        raise _nothing_to_read(path, names)
+    _refuse_part(candidates[0])
     if len(candidates) > 1:
         raise UserError(
             f"{path} holds several checkpoints ({listed(candidates, os.path.basename)}): name the "
             f"one that is meant, e.g. {candidates[0]}"
         )
-    if not candidates:
-        raise _nothing_to_read(path, names)
     return candidates[0]
+
+
+def _refuse_part(file: str) -> None:
+    """Raises `UserError` for one of several files of a model without the index that joins them."""
+    if _PART.search(file) is None:
+        return
+    if file.endswith(_H5):
+        remedy = (
+            "files of transformers' TensorFlow classes are read as one only: "
+            "from_pretrained(DIR).save_pretrained(NEW_DIR, max_shard_size='100GB')"
+        )
+    else:
+        remedy = f"name the *{_INDEX} beside it, or its directory"
+    raise UserError(f"{file} is a part of a model: {remedy}")
 
 
 def _refuse_adapter(names: list[str]) -> None:
@@ -357,6 +376,12 @@ def _checkpoints_below(path: str) -> list[str]:
 def _read_bundle(prefix: str) -> CheckpointReader:
     """Returns the weights of a TensorFlow checkpoint of any kind."""
     bundle = TensorBundle(prefix)
+    if any(_OWN_VARIABLE.search(key) for key in bundle.shapes):
+        raise UserError(
+            f"{prefix} is a tf.train.Checkpoint of a model of this library, whose names are not "
+            "fixed: restore it as it was saved, e.g. "
+            "tf.train.Checkpoint(model=model).restore(PREFIX), then model.save_checkpoint(NEW_DIR)"
+        )
     # Each reader knows its own keys and returns None for others.
     for name in BUNDLE_FORMATS.targets:
         weights = BUNDLE_FORMATS.load(name)(bundle)
@@ -457,6 +482,7 @@ def open_checkpoint(
         )
     note = check_vocabulary(vocabulary, source, do_lower_case=tokenizer.do_lower_case)
     notes += [note] if note else []
+    notes += _notes_on_layers(source, config)
     return Checkpoint(
         config=config,
         tokenizer=tokenizer,
@@ -465,6 +491,17 @@ def open_checkpoint(
         notes=tuple(notes),
         vectors=vectors_of(source),
     )
+
+
+def _notes_on_layers(source: CheckpointReader | None, config: BertConfig) -> list[str]:
+    """Returns a line if a checkpoint has more layers than the configuration; else none."""
+    next_layer = f"{ENCODER_PREFIX}encoder/layer_{config.num_hidden_layers}/"
+    if source is None or not any(name.startswith(next_layer) for name in source.tensors):
+        return []
+    return [
+        f"num_hidden_layers is {config.num_hidden_layers}: the further layers of the checkpoint "
+        "are unused"
+    ]
 
 
 def _check_published(source: CheckpointReader | None, tokenizer: "Tokenizer") -> None:

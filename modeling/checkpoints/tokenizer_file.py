@@ -14,7 +14,7 @@ import numpy as np
 
 from bert_common import json_files
 from data_gen.tokenization.settings import TOKENIZER_FILE, AddedToken, flags_of
-from data_gen.tokenization.vocabulary import CLS, PAD, SEP, SPECIAL_TOKENS, UNK, Vocabulary
+from data_gen.tokenization.vocabulary import CLS, PAD, SEP, UNK, Vocabulary
 from data_gen.tokenization.wordpiece import MAX_WORD_CHARACTERS, strips_accents
 from modeling.preprocessing.graph_tokenizer import (
     ACCENT,
@@ -71,7 +71,7 @@ def write_tokenizer(
     if not special_tokens:
         config["split_special_tokens"] = True
         if not listed:
-            values["added_tokens"] = values["added_tokens"][len(SPECIAL_TOKENS) :]
+            values["added_tokens"] = values["added_tokens"][len(vocabulary.special_tokens) :]
     if max_length is not None:
         config["model_max_length"] = max_length
         # Longest first, as the original truncates pairs.
@@ -95,7 +95,7 @@ def write_tokenizer(
     # Clients make special tokens of the names here, too.
     names = {}
     if special_tokens or listed:
-        for token in SPECIAL_TOKENS:
+        for token in vocabulary.special_tokens:
             names[f"{token.strip('[]').lower()}_token"] = token
     json_files.write(os.path.join(directory, SPECIAL_TOKENS_FILE), names)
     return config
@@ -107,7 +107,7 @@ def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, A
     single = [_special(CLS, 0), {"Sequence": {"id": "A", "type_id": 0}}, _special(SEP, 0)]
     pair = [*single, {"Sequence": {"id": "B", "type_id": 1}}, _special(SEP, 1)]
     added_tokens = []
-    for name in SPECIAL_TOKENS:
+    for name in vocabulary.special_tokens:
         special_token = AddedToken(name, vocabulary.id_of(name))
         added_tokens.append({"id": special_token.id, **flags_of(special_token, special=True)})
     for added_token in vocabulary.added_tokens:

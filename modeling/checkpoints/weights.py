@@ -860,7 +860,7 @@ def check_fits(
     Args:
       tensors: original name → shape.
       description: of the checkpoint, for the message.
-      encoder_only: ignore heads and further layers, as the model may be without them.
+      encoder_only: ignore heads, as the model may be without them.
     """
     contradiction = f"{description}: the configuration contradicts the tensors:"
     if config.num_hidden_layers > len(tensors):
@@ -871,13 +871,10 @@ def check_fits(
         )
     expected = model_shapes(config, {} if encoder_only else tensors)
     wrong = []
-    # Tensors that are in no BERT are ignored: they are reported as unused.
+    # Tensors that are in no BERT, and further layers, are ignored: they are reported as unused.
     for name, shape in tensors.items():
         if name in expected and tuple(shape) != expected[name]:
             wrong.append(f"{name} is {show_shape(shape)} and would be {show_shape(expected[name])}")
-    for name in tensors:
-        if not encoder_only and name.startswith(_LAYER_PREFIX) and name not in expected:
-            wrong.append(f"{name} is there, but num_hidden_layers is {config.num_hidden_layers}")
     if wrong:
         raise UserError(
             f"{contradiction} {first_few(wrong)}. Use the configuration that belongs to the "

@@ -32,7 +32,7 @@ import tensorflow as tf
 from bert_common.errors import UserError, needs_package
 from data_gen.labeled.pair_features import END, head_length
 from data_gen.tokenization.added_tokens import Normalization
-from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, UNK, Vocabulary
+from data_gen.tokenization.vocabulary import UNK, Vocabulary
 from data_gen.tokenization.wordpiece import (
     MAX_WORD_CHARACTERS,
     WHITE_SPACE,
@@ -191,7 +191,7 @@ class GraphTokenizer(tf.Module):
 
     def __init__(self, vocabulary: Vocabulary, do_lower_case: bool, special_tokens: bool = False):
         super().__init__()
-        self._special_tokens = special_tokens
+        self._special_tokens = vocabulary.special_tokens if special_tokens else []
         self._unk_id = vocabulary.unk_id
         strips = strips_accents(do_lower_case, vocabulary.strip_accents)
         self._normalizes = do_lower_case or strips
@@ -240,11 +240,10 @@ class GraphTokenizer(tf.Module):
         cuts = tf.not_equal(rows, _previous(rows)) | _has(properties, SPACE)
         cuts = cuts | alone | _previous(alone)
         literal = tf.zeros_like(alone)
-        if self._special_tokens:
-            for token in SPECIAL_TOKENS:
-                begins, ends, is_inside = _find_token(token, codes, rows)
-                literal |= is_inside
-                cuts |= begins | ends
+        for token in self._special_tokens:
+            begins, ends, is_inside = _find_token(token, codes, rows)
+            literal |= is_inside
+            cuts |= begins | ends
         characters = _Characters(
             codes=codes,
             properties=properties,

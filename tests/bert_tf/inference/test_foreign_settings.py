@@ -8,7 +8,7 @@ from safetensors.numpy import load_file, save_file
 
 from bert_common.errors import UserError
 from bert_tf.inference.predictor import Predictor
-from modeling.checkpoints.load import read_checkpoint
+from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from tests.golden.make_tokenizer_settings import tokenizer_file
 from tests.tiny import TOKENS, write_tiny
 
@@ -87,6 +87,22 @@ def test_untied_embeddings_concern_the_masked_lm_head_only(tmp_path):
     path = write_model(tmp_path / "b", "masked_lm", tie_word_embeddings=False)
     with pytest.raises(UserError, match="tie_word_embeddings is False"):
         read_checkpoint(path)
+
+
+def test_fewer_layers_and_no_mask_token_are_read(tmp_path):
+    path = write_model(tmp_path / "model", tokenizer={"mask_token": None}, num_hidden_layers=2)
+    vocab_file = tmp_path / "model/vocab.txt"
+    vocab_file.write_text(vocab_file.read_text().replace("[MASK]", "[unused0]"))
+    assert any("num_hidden_layers is 2" in note for note in open_checkpoint(path).notes)
+    predictor = Predictor.from_checkpoint(path, "features")
+    two_layers = predictor(["the array"])[0]["vector"]
+    # The third layer reads what the second one gives.
+    whole = Predictor.from_checkpoint(write_model(tmp_path / "whole"), "features", layer=1)
+    assert two_layers == pytest.approx(whole(["the array"])[0]["vector"], abs=1e-6)
+    path = write_model(tmp_path / "mlm", "masked_lm", tokenizer={"mask_token": None})
+    (tmp_path / "mlm/vocab.txt").write_text(vocab_file.read_text())
+    with pytest.raises(UserError, match=r"vocab.txt has no \[MASK\], which masked words need"):
+        Predictor.from_checkpoint(path, "fill_mask")
 
 
 def test_a_published_tagger_may_spell_its_tags_otherwise(tmp_path):

@@ -36,6 +36,11 @@ def test_the_processes_in_their_order():
         "environment": "cloud",
     }
     assert find_cluster({"TF_CONFIG": json.dumps(config)}).index == 0
+    # TensorFlow 1 calls the chief so.
+    former = {"cluster": {**workers, "master": ["m:1"]}, "task": {"type": "master", "index": 0}}
+    found = find_cluster({"TF_CONFIG": json.dumps(former)})
+    assert found.names == ("chief 0", "worker 0", "worker 1") and found.index == 0
+    assert '"chief": ["m:1"]' in found.tf_config
     assert find_cluster({}) is find_cluster({"TF_CONFIG": ""}) is None
     # TensorFlow takes these for one process, too.
     for alone in ({}, {"task": TASK}, {"cluster": {}, "task": TASK}):

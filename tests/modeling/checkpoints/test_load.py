@@ -110,6 +110,14 @@ def test_nothing_there_or_of_an_unknown_kind(tmp_path):
     assert_refused(prefix, "a checkpoint of an unknown kind", "weight/.ATTRIBUTES/VARIABLE_VALUE")
 
 
+@pytest.mark.parametrize("name", ["model", "encoder"])
+def test_a_checkpoint_object_of_somebody_s_own_is_named(tmp_path, name):
+    model = BertForPreTraining(SMALL)
+    saved = model if name == "model" else model.encoder
+    prefix = tf.train.Checkpoint(**{name: saved}).write(str(tmp_path / "own"))
+    assert_refused(prefix, "is a tf.train.Checkpoint of a model of this library", "save_checkpoint")
+
+
 def test_the_one_that_is_meant_is_missing(tmp_path):
     save(tmp_path, "first.ckpt")
     (tmp_path / "checkpoint").write_text('model_checkpoint_path: "second.ckpt"\n')
