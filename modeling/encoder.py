@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
 from bert_common.errors import UserError
@@ -30,6 +29,7 @@ from modeling.layers import (
     at_last_token,
     dense,
     derived_seed,
+    known_values,
     truncated_normal,
 )
 from modeling.recompute import recomputed
@@ -606,7 +606,7 @@ def _check_inputs(inputs: Mapping, config: BertConfig) -> None:
         "position_ids": config.max_position_embeddings,
     }
     for name, size in sizes.items():
-        values = _known_values(inputs.get(name))
+        values = known_values(inputs.get(name))
         # A table with one row gives it to every segment.
         if values is None or not values.size or (name == "segment_ids" and size == 1):
             continue
@@ -616,16 +616,6 @@ def _check_inputs(inputs: Mapping, config: BertConfig) -> None:
                     f'"{name}" contains {value}: values from 0 to {size - 1} are expected; padding '
                     'is any of them where "input_mask" is 0'
                 )
-
-
-def _known_values(value) -> np.ndarray | None:
-    """Returns the values of a tensor; None in graphs and traces."""
-    if isinstance(value, np.ndarray):
-        return value
-    # TensorFlow's symbolic tensors have no such method; a tracer of JAX has no values either.
-    if keras.backend.backend() == "tensorflow":
-        return value.numpy() if hasattr(value, "numpy") else None
-    return None
 
 
 def _with_our_names(features: Mapping) -> dict:

@@ -11,7 +11,9 @@
 """
 
 import dataclasses
+import os
 from collections.abc import Mapping
+from typing import Any, Self
 
 import keras
 import numpy as np
@@ -23,10 +25,12 @@ from modeling.dropout import DropoutStream
 from modeling.encoder import encoder_inputs
 from modeling.losses import (
     SMALLEST_COUNT,
+    CrossEntropy,
     HeadLoss,
     RegressionLoss,
     SpanLoss,
     WeightedMean,
+    check_labels,
     example_weights,
     row_weights,
 )
@@ -61,24 +65,45 @@ class BertWithHead(BertTaskModel):
         setattr(self, self._head.key, head)
         self.build()
 
+    # Editors show the arguments that are written here.
+    @classmethod
+    def from_checkpoint(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        bert_config_file: str | None = None,
+        classes: int | None = None,
+        seed: int = 0,
+        dtype: Any = None,
+        **kwargs,
+    ) -> Self:
+        """Returns a model with the weights of a checkpoint, as `Checkpointed.from_checkpoint`.
+
+        Args:
+          path, bert_config_file, seed, dtype, kwargs: see there.
+          classes: C; None for that of the checkpoint's head.
+        """
+        if classes is not None:
+            kwargs["classes"] = classes
+        return super().from_checkpoint(
+            path, bert_config_file=bert_config_file, seed=seed, dtype=dtype, **kwargs
+        )
+
     def _check_labels(self, labels) -> None:
-        # Only numbers in memory are seen here, and only the default loss has classes for certain.
-        labels = labels if isinstance(labels, np.ndarray) else None
-        if labels is None or labels.dtype.kind not in "iu" or not labels.size:
+        # Only values in memory are seen here; `check_labels` sees those of eager losses.
+        if isinstance(labels, list) and labels and isinstance(labels[0], str):
+            labels = np.array(labels)
+        if not isinstance(labels, np.ndarray) or not labels.size:
             return
         if type(self.head_losses[0]) is not HeadLoss or self.classes < 2:
             return
-        # Labels of tokens are negative where there is none.
-        lowest = 0 if self._reads == "pooled_output" else labels.min()
-        if labels.shape[-1:] == (self.classes,) and labels.ndim > 1:
-            # One-hot labels, for a loss of the user's.
-            return
-        if labels.max() >= self.classes or labels.min() < lowest:
-            wrong = labels.max() if labels.max() >= self.classes else labels.min()
-            raise UserError(
-                f"a label is {wrong}, but the model has {self.classes} classes, 0 to "
-                f"{self.classes - 1}"
-            )
+        is_pooled = self._reads == "pooled_output"
+        # One-hot labels are for a loss of the user's.
+        num_axes = 1 if is_pooled else 2
+        is_one_hot = labels.ndim > num_axes and labels.shape[num_axes] == self.classes
+        if not is_one_hot or isinstance(self.loss, CrossEntropy):
+            shape = (None,) * num_axes
+            check_labels(labels, (*shape, self.classes), allow_missing=not is_pooled)
 
 
 def _required_classes(classes: int | None, arguments: Mapping) -> int:
@@ -91,6 +116,8 @@ def _required_classes(classes: int | None, arguments: Mapping) -> int:
             raise UserError(f"{name}={arguments[name]}: the argument is classes here")
     if classes is None:
         raise UserError("classes, the number of classes, must be given")
+    if classes < 1:
+        raise UserError(f"classes={classes}: a model has at least one class")
     return classes
 
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 
 import keras
+import numpy as np
 from keras import ops
 
 from modeling.config import BertConfig
@@ -42,6 +43,16 @@ def derived_seed(seed: int, name: str) -> int:
     """Returns a seed of 31 bits for one of the random generators of a run."""
     digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
     return int.from_bytes(digest[:4], "little") >> 1
+
+
+def known_values(value) -> np.ndarray | None:
+    """Returns the values of a tensor; None in graphs and traces."""
+    if isinstance(value, np.ndarray):
+        return value
+    # TensorFlow's symbolic tensors have no such method; a tracer of JAX has no values either.
+    if keras.backend.backend() == "tensorflow":
+        return value.numpy() if hasattr(value, "numpy") else None
+    return None
 
 
 # Attributes of a dense layer with LoRA that are saved in addition to its merged kernel.

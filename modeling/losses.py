@@ -16,6 +16,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from bert_common.errors import UserError
+from modeling.layers import known_values
 from modeling.replicas import sum_over_replicas
 from modeling.saving import register
 from modeling.xla import is_jit_compiled
@@ -427,6 +429,7 @@ def known_labels(logits, labels, weights=None) -> tuple:
     Returns:
       logits float32 [R, C], labels int32 [R], weights float32 [R].
     """
+    check_labels(labels, logits.shape)
     logits = ops.cast(logits, "float32")
     shape = ops.shape(logits)[:-1]
     labels = ops.cast(ops.reshape(labels, shape), "int32")
@@ -444,6 +447,37 @@ def known_labels(logits, labels, weights=None) -> tuple:
     # A negative label would be out of range for the cross-entropy; its weight is 0 anyway.
     labels = ops.reshape(ops.maximum(labels, 0), (-1,))
     return rows, labels, ops.reshape(label_weights, (-1,))
+
+
+def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool = True) -> None:
+    """Raises `UserError` for labels that are no numbers of classes, as far as they are known.
+
+    Args:
+      labels: as in `known_labels`; in graphs only their axes are known.
+      logits_shape: [..., C], None for sizes that are unknown.
+      allow_missing: whether a negative label stands for none.
+    """
+    classes = logits_shape[-1]
+    num_axes = len(logits_shape) - 1
+    # A data set of a Python generator may not know its axes.
+    if getattr(labels.shape, "rank", num_axes) is None:
+        return
+    shape = tuple(labels.shape)
+    numbers = f"numbers from 0 to {classes - 1} are expected"
+    if len(shape) not in (num_axes, num_axes + 1) or shape[num_axes:] not in ((), (1,), (None,)):
+        raise UserError(
+            f"the labels have the shape {shape}: {numbers}, on {num_axes} axes. One-hot labels are "
+            "made numbers by labels.argmax(-1)"
+        )
+    values = known_values(labels)
+    if values is None or not values.size:
+        return
+    if values.dtype.kind not in "iufb":
+        raise UserError(f"the labels are texts such as {values.flat[0]!r}: {numbers}")
+    lowest = values.min() if allow_missing else 0
+    for value in (values.min(), values.max()):
+        if not lowest <= value < classes:
+            raise UserError(f"a label is {value}, but the model has {classes} classes: {numbers}")
 
 
 class _Calls(threading.local):

@@ -17,6 +17,10 @@ from bert_common.errors import UserError
 from modeling.config import BertConfig, with_label_names
 
 register = keras.saving.register_keras_serializable(package="bert")
+# Ways of KerasHub and of Hugging Face's library to load a model; with Keras' way to quantize one,
+# the names that only raise an error.
+_PRESETS = ("from_preset", "from_pretrained")
+_RAISING = (*_PRESETS, "quantize")
 # Name of a loss → "kind" of a task in `task.json`, where they differ.
 _KINDS = {"multi_label": "multi_label_classification", "span": "question_answering"}
 
@@ -92,7 +96,13 @@ class Checkpointed(Configured):
 
     @classmethod
     def from_checkpoint(
-        cls, path: str | os.PathLike[str], *, bert_config_file: str | None = None, **kwargs
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        bert_config_file: str | None = None,
+        seed: int = 0,
+        dtype: Any = None,
+        **kwargs,
     ) -> Self:
         """Returns a model with the weights of a checkpoint of any format, its head included.
 
@@ -106,8 +116,10 @@ class Checkpointed(Configured):
             "hf:google-bert/bert-base-uncased" or "google:uncased_L-12_H-768_A-12"; see
             `modeling.checkpoints.load.read_checkpoint`.
           bert_config_file: the configuration; None for the one beside the checkpoint.
-          kwargs: of the constructor, such as `seed` and `dtype`. `classes` may be omitted if the
-            checkpoint has the head.
+          seed: of new weights and of Keras' dropout.
+          dtype: Keras dtype or policy.
+          kwargs: further arguments of the constructor. `classes` may be omitted if the checkpoint
+            has the head.
 
         Raises:
           UserError: nothing can be read there, the configuration is missing or does not fit, a
@@ -128,7 +140,7 @@ class Checkpointed(Configured):
         if "classes" in cls._arguments and kwargs.get("classes") is None:
             kwargs["classes"] = _stored_classes(checkpoint, getattr(cls, "_heads", {}))
         make: Any = cls
-        model = make(config, **kwargs)
+        model = make(config, seed=seed, dtype=dtype, **kwargs)
         variables = original_names(model)
         usable = {}
         for name, shape in checkpoint.tensors.items():
@@ -152,16 +164,8 @@ class Checkpointed(Configured):
             model.task = read_task(checkpoint) or {}
         return model
 
-    @classmethod
-    def from_preset(cls, *args, **kwargs):
-        """Raises `UserError`: KerasHub's way to load a model is `from_checkpoint` here."""
-        raise UserError(
-            f"there are no presets: {cls.__name__}.from_checkpoint takes a path, "
-            '"google:uncased_L-12_H-768_A-12" or "hf:OWNER/NAME"'
-        )
-
-    # The way of Hugging Face's library.
-    from_pretrained = from_preset
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in _RAISING]
 
     def save_checkpoint(
         self,
@@ -234,6 +238,19 @@ class Checkpointed(Configured):
                     kind = _KINDS.get(losses[0].name, losses[0].name)
                     task = {"kind": kind, **task}
                 json_files.write(os.path.join(temporary, TASK_FILE), task)
+
+
+def _refuse_preset(cls, *args, **kwargs):
+    """Raises `UserError`: other libraries' way to load a model is `from_checkpoint` here."""
+    raise UserError(
+        f"there are no presets: {cls.__name__}.from_checkpoint takes a path, "
+        '"google:uncased_L-12_H-768_A-12" or "hf:OWNER/NAME"'
+    )
+
+
+# Set here, so that editors do not offer names that only raise an error.
+for _name in _PRESETS:
+    setattr(Checkpointed, _name, classmethod(_refuse_preset))
 
 
 def _stored_classes(checkpoint, heads: Mapping[str, str]) -> int:

@@ -1,6 +1,8 @@
 """What users of Keras, KerasHub and Hugging Face's library bring: understood, or refused in one
 line that names the right thing."""
 
+import inspect
+
 import keras
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import modeling
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
 from modeling.fine_tuning import BertForClassification, BertForTokenClassification
+from modeling.losses import CrossEntropy
 from modeling.preprocessing import graph_tokenizer
 from tests.refusals import assert_refused
 
@@ -69,6 +72,7 @@ def compiled(model_class=BertForClassification):
         (lambda: classifier(num_classes=2), ["num_classes=2", "classes here"]),
         (lambda: classifier(num_labels=2), ["num_labels=2", "classes here"]),
         (lambda: classifier(), ["classes", "must be given"]),
+        (lambda: classifier(classes=0), ["classes=0", "at least one class"]),
         (lambda: BertEncoder("dir"), ["found str", "BertEncoder.from_checkpoint"]),
         (lambda: BertForClassification("dir", 2), ["BertForClassification.from_checkpoint"]),
         (lambda: BertEncoder.from_preset("bert_base_en"), ["BertEncoder.from_checkpoint"]),
@@ -80,6 +84,9 @@ def compiled(model_class=BertForClassification):
         (lambda: compiled().fit(IDS, np.array([0, 3])), ["label is 3", "3 classes"]),
         (lambda: compiled().fit(IDS, np.array([-1, 0])), ["label is -1"]),
         (lambda: compiled().evaluate(IDS, np.array([0, 4])), ["label is 4"]),
+        (lambda: compiled().fit(IDS, np.eye(3)[:2]), ["shape (2, 3)", "labels.argmax(-1)"]),
+        (lambda: compiled().fit(IDS, np.array(["a", "b"])), ["texts such as", "'a'", "0 to 2"]),
+        (lambda: CrossEntropy()(np.array([0, 3]), np.zeros((2, 3))), ["a label is 3"]),
         (
             lambda: compiled(BertForTokenClassification).fit(IDS, IDS),
             ["label is 9", "3 classes"],
@@ -89,6 +96,14 @@ def compiled(model_class=BertForClassification):
 )
 def test_what_is_wrong_is_refused_in_one_line(call, parts):
     assert_refused(call, *parts)
+
+
+def test_editors_show_what_works():
+    shown = inspect.signature(BertForClassification.from_checkpoint).parameters
+    assert {"classes", "dtype", "seed"} < set(shown)
+    names = set(dir(classifier(classes=2)))
+    assert {"fit", "compile", "predict", "from_checkpoint"} < names
+    assert not names & {"from_preset", "from_pretrained", "quantize"}
 
 
 @pytest.mark.parametrize(
