@@ -477,8 +477,9 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
     checkpoint = loaded.source.description
     if task is not None:
         if task not in usable:
+            trained = ", as it is only pre-trained" if is_only_pretrained(loaded) else ""
             raise UserError(
-                f"{checkpoint} has no head for --task={task}: it can be used for "
+                f"{checkpoint} has no head for --task={task}{trained}: it can be used for "
                 f"{', '.join(usable)}"
             )
         return task
@@ -499,6 +500,12 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
     if candidates:
         return candidates[0]
     return ENCODER_TASK
+
+
+def is_only_pretrained(loaded: "Checkpoint") -> bool:
+    """Whether a checkpoint has not been trained for any task, nor for vectors of texts."""
+    others = set(_usable_tasks(loaded)) - {ENCODER_TASK, "fill_mask"}
+    return not others and loaded.vectors is None
 
 
 def _usable_tasks(loaded: "Checkpoint") -> list[str]:

@@ -20,7 +20,13 @@ from typing import IO
 from bert_common import files, json_files
 from bert_common.errors import UserError, say
 from bert_common.text_lines import LONGEST_LINE
-from bert_tf.inference.options import InferenceSettings, PredictOptions, choose_task, task_class
+from bert_tf.inference.options import (
+    InferenceSettings,
+    PredictOptions,
+    choose_task,
+    is_only_pretrained,
+    task_class,
+)
 from bert_tf.inference.table_prediction import open_table, predict_table
 from bert_tf.runs.contents import InputFacts
 from data_gen.labeled.row_formats import looks_like_json
@@ -213,6 +219,11 @@ def run(options: PredictOptions) -> None:
     predictor = Predictor(loaded, options.task, options)
     log(predictor.inference.load_report.describe())
     log(f"ready: {predictor.task}")
+    if options.task is None and is_only_pretrained(loaded):
+        log(
+            f"note: {options.init_checkpoint} is only pre-trained: the scripts run_*.py fine-tune "
+            "it for a task; --task=features gives vectors"
+        )
     with contextlib.ExitStack() as stack:
         source = sys.stdin.buffer
         target = sys.stdout.buffer

@@ -316,7 +316,7 @@ def test_pairs_where_pairs_are_expected(write, pair, value, message):
             {},
             "has no head for --task=question_answering: it can be used for classification, features",
         ),
-        ((), "fill_mask", {}, "it can be used for features"),
+        ((), "fill_mask", {}, "as it is only pre-trained: it can be used for features"),
         (
             ("classification",),
             "clasification",
@@ -417,6 +417,19 @@ def test_lines_are_answered_as_they_come(classifier):
         assert result["label"] == expected["label"] and result["probabilities"] == pytest.approx(
             expected["probabilities"]
         )
+
+
+@pytest.mark.parametrize("heads", [("masked_lm", "next_sentence"), ("classification",)])
+def test_a_model_that_is_only_pretrained_says_so(write, tmp_path, capsys, heads):
+    (tmp_path / "lines").write_text("the [MASK] is\n")
+    run(
+        PredictOptions(
+            init_checkpoint=write(*heads),
+            input_file=str(tmp_path / "lines"),
+            output_file=str(tmp_path / "out"),
+        )
+    )
+    assert ("is only pre-trained: the scripts" in capsys.readouterr().err) == (len(heads) == 2)
 
 
 def test_input_may_be_gzipped(write, tmp_path):
