@@ -98,8 +98,12 @@ CHARTS = {
     ),
     "mean_absolute_error": Chart(QUALITY, "Mean distance of predicted and true scores."),
     "exact": Chart(QUALITY, "Questions answered with exactly a right answer.", _PERCENT),
-    "best_exact": Chart(QUALITY, "Exact match under the threshold that is best for it.", _PERCENT),
-    "best_f1": Chart(QUALITY, "F1 under the threshold that is best for it.", _PERCENT),
+    "best_exact": Chart(
+        QUALITY, "Exact match of the best spans under the threshold that is best for it.", _PERCENT
+    ),
+    "best_f1": Chart(
+        QUALITY, "F1 of the best spans under the threshold that is best for it.", _PERCENT
+    ),
     "best_exact_thresh": Chart(
         QUALITY, "The threshold of best_exact: no answer where the null odds are above it."
     ),
