@@ -460,7 +460,7 @@ def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool
     classes = logits_shape[-1]
     num_axes = len(logits_shape) - 1
     # A data set of a Python generator may not know its axes.
-    if getattr(labels.shape, "rank", num_axes) is None:
+    if classes is None or getattr(labels.shape, "rank", num_axes) is None:
         return
     shape = tuple(labels.shape)
     numbers = f"numbers from 0 to {classes - 1} are expected"

@@ -5,6 +5,7 @@
     pictures.py     numbers → drawings in SVG
     rasters.py      numbers → pictures of pixels, for TensorBoard
     page.py         `Numbers` → HTML
+    own_results.py  whether results in a directory belong to its run
     callback.py     writes the report of a run at its end
     tensorboard.py  metrics, options, and the same tables and pictures for TensorBoard
 

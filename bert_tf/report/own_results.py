@@ -1,4 +1,4 @@
-"""Whether results in a directory are those of its run.
+"""Whether results in a directory belong to its run.
 
 Input: a run directory, and the name of a file in it. Output: what `inputs.json` notes on the file.
 """

@@ -384,7 +384,7 @@ def _sentences(
             tags = None
         if tags is not None and is_bracketed:
             try:
-                tags = tags_of_brackets(tags)
+                tags = tuple(tags_of_brackets(tags))
             except UserError as error:
                 bad.add(rows.lines[start], str(error))
         yield Sentence(words[start:end], tags, rows.lines[start:end], document)
