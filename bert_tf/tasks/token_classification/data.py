@@ -24,6 +24,7 @@ from bert_tf.training import examples as in_memory
 from bert_tf.training.examples import Examples, sets_by_role
 from data_gen.labeled.tag_schemes import (
     OUTSIDE,
+    PLAIN,
     Chunks,
     TagNames,
     parse_names,
@@ -189,7 +190,7 @@ class _Reader:
             # Models of others do not record their scheme: only IOBES has the prefix S-.
             is_iobes = any(label.startswith("S-") for label in self.labels)
             self.scheme = task.get("label_scheme", "iobes" if is_iobes else "iob2")
-            self.chunk_names = parse_names(self.labels)
+            self.chunk_names = self._parsed_labels()
 
     def make_split(self, name: str, sentences: TaggedSentences) -> Split:
         """Makes windows of the sentences of a file, the training data first."""
@@ -320,7 +321,11 @@ class _Reader:
                 )
             self.labels = trained_labels
         self.notes += class_names.order_notes(self.labels, checkpoint_labels(self._checkpoint))
-        self.chunk_names = parse_names(self.labels)
+        self.chunk_names = self._parsed_labels()
+
+    def _parsed_labels(self) -> TagNames | None:
+        # Plain tags may look like those of chunks.
+        return None if self._options.tag_scheme == PLAIN else parse_names(self.labels)
 
     def _spell_labels(self, names: Sequence[str]) -> None:
         """Spells the labels of a published head as a file does, for an evaluation."""
@@ -351,7 +356,7 @@ class _Reader:
                 label = f"{prefix.upper()}{dash}{types[type_name.casefold()]}"
             self.labels.append(label)
         self.notes += class_names.order_notes(self.labels, head_names)
-        self.chunk_names = parse_names(self.labels)
+        self.chunk_names = self._parsed_labels()
 
 
 def _describe_tags(sentences: TaggedSentences, chunks: Chunks | None) -> str:

@@ -217,15 +217,20 @@ def test_labels_that_only_the_checkpoint_has_are_kept(folder, trained, tmp_path)
     assert task.head_mismatch == "that of the checkpoint has 5 labels, this task has 3"
 
 
-def test_plain_tags(tmp_path):
-    """Every word has a tag; there is nothing to score but accuracy."""
+@pytest.mark.parametrize(
+    ("tags", "scheme"),
+    [([*"DNVAX"], "auto"), (["B-X", "O", "I-X", "B-Y", "I-Y"], "plain")],
+    ids=["", "chunks"],
+)
+def test_plain_tags(tmp_path, tags, scheme):
+    """Every word has a tag; there is nothing to score but accuracy, whatever tags look like."""
     model = write_tiny(
         made(tmp_path / "model"),
         "token_classification",
-        task={"kind": "token_classification", "labels": [*"NVADX"]},
+        task={"kind": "token_classification", "labels": tags},
     )
     path = tmp_path / "plain.conll"
-    path.write_text("the D\narray N\n\nis V\n")
+    path.write_text(f"the {tags[0]}\narray {tags[1]}\n\nis {tags[2]}\n")
     assert (
         run(
             TokenClassificationOptions(
@@ -236,19 +241,28 @@ def test_plain_tags(tmp_path):
                 do_eval=True,
                 do_predict=True,
                 max_seq_length=16,
+                tag_scheme=scheme,
             )
         )
         == 0
     )
     rows = (tmp_path / "run" / "test_predictions.txt").read_text().split("\n")
-    assert [row.rsplit(" ", 1)[0] for row in rows] == ["the D", "array N", "", "is V", "", ""]
+    assert [row.rsplit(" ", 1)[0] for row in rows] == [
+        f"the {tags[0]}",
+        f"array {tags[1]}",
+        "",
+        f"is {tags[2]}",
+        "",
+        "",
+    ]
     right = sum(row.split()[1] == row.split()[2] for row in rows if row)
     results = json_files.read(str(tmp_path / "run" / "eval_results.json"))
     assert {"eval_accuracy", "eval_loss", "global_step"} == set(results) - {"degenerate"}
     assert results["eval_accuracy"] == pytest.approx(right / 3)
-    (result,) = Predictor.from_checkpoint(model)(["the lists."])
-    assert [word["text"] for word in result["words"]] == ["the", "lists", "."]
-    assert {word["tag"] for word in result["words"]} <= set("NVADX")
+    if scheme == "auto":
+        (result,) = Predictor.from_checkpoint(model)(["the lists."])
+        assert [word["text"] for word in result["words"]] == ["the", "lists", "."]
+        assert {word["tag"] for word in result["words"]} <= set(tags)
 
 
 def test_texts_with_offsets_come_back_with_offsets(folder, trained, tmp_path):
