@@ -459,7 +459,7 @@ def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool
     """
     classes = logits_shape[-1]
     num_axes = len(logits_shape) - 1
-    # A data set of a Python generator may not know its axes.
+    # Data of a Python generator may not know their axes, nor a graph the number of choices.
     if classes is None or getattr(labels.shape, "rank", num_axes) is None:
         return
     shape = tuple(labels.shape)

@@ -378,10 +378,9 @@ def _sentences(
         document = rows.starts.get(start, document)
         if start == end:
             continue
+        tags: Sequence[str] | None = None
         if labels is not None:
             tags = labels[start:end]
-        else:
-            tags = None
         if tags is not None and is_bracketed:
             try:
                 tags = tuple(tags_of_brackets(tags))

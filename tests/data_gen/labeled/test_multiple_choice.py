@@ -152,6 +152,11 @@ def test_choices_with_names_of_their_own(write):
     )
     columns = ChoiceColumns(choices=("choices",), question="q", label="y")
     assert read_custom(path, "train_file", columns).labels.tolist() == [2]
+    # CommonsenseQA and ARC have letters, which need not be in order.
+    lettered = {"text": ["a", "b", "c"], "label": ["C", "A", "B"]}
+    rows = [{"q": "Who?", "choices": lettered, "y": letter} for letter in "ABC"]
+    path = write(json_lines(*rows), "letters.jsonl")
+    assert read_custom(path, "train_file", columns).labels.tolist() == [1, 2, 0]
     path = write(
         json_lines({"q": "Who?", "choices": {"text": ["a", "b"], "label": ["1", "2"]}, "y": "0"}),
         "y.jsonl",
