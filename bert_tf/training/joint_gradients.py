@@ -74,7 +74,15 @@ class JointGradients:
             outputs = self._outputs_in_parts(features, key, first_example)
             upstream, sums = self._compare_with_all(outputs, compared, counts, scale)
             gradients = self._weight_gradients(features, upstream, key, first_example)
-        return [tf.convert_to_tensor(gradient) / scale for gradient in gradients], sums
+        dense = []
+        for gradient, variable in zip(gradients, self._variables, strict=True):
+            # Rows of an embedding table, which come with a size that is not known while tracing.
+            if isinstance(gradient, tf.IndexedSlices):
+                gradient = tf.math.unsorted_segment_sum(
+                    gradient.values, gradient.indices, variable.shape[0]
+                )
+            dense.append(gradient / scale)
+        return dense, sums
 
     def _compute_outputs(
         self, features: dict, key: tf.Tensor, first_example: tf.Tensor
@@ -123,7 +131,8 @@ class JointGradients:
             outputs = global_values[0]
             compared = dict(zip(compared, global_values[1:], strict=True))
         gradient, sums = self._output_gradients(outputs, compared, counts, scale)
-        return gradient[first_row : first_row + rows], sums
+        # A slice from a row that differs between replicas would have no known size, as a TPU needs.
+        return tf.gather(gradient, first_row + tf.range(rows)), sums
 
     def _compute_output_gradients(
         self, outputs: tf.Tensor, compared: dict, counts: dict, scale: tf.Tensor

@@ -2,8 +2,9 @@
 
 `TPUStrategy` takes the description of a TPU from its resolver. With a made-up one, and logical CPUs
 in place of the cores, variables can be made and functions traced; they can't be run. The run
-functions of the scripts go as far as their first step. What a TPU would ask about each program goes
-to `facts.json` in FOLDER.
+functions of the scripts go as far as their first step, and then as far as the first batch of an
+evaluation, which for the fine-tuning tasks is a prediction. What a TPU would ask about each program
+goes to `facts.json` in FOLDER.
 """
 
 import collections
@@ -15,11 +16,19 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.tpu.tpu_system_metadata import TPUSystemMetadata
 
+from bert_tf.runs.trainer import Trainer
 from bert_tf.tasks.classification.task import run as run_classifier
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
 from bert_tf.tasks.multiple_choice.task import run as run_swag
 from bert_tf.tasks.pretraining.task import run as run_pretraining
+from bert_tf.tasks.question_answering.options import SquadOptions
+from bert_tf.tasks.question_answering.task import run as run_squad
+from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
+from bert_tf.tasks.sentence_embedding.task import run as run_sentence_embedding
+from bert_tf.tasks.token_classification.feature_based import run as run_ner
+from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 from bert_tf.training import devices
+from bert_tf.training.prediction import EvaluationPass, Prediction
 from bert_tf.training.step import TrainingStep
 from data_gen.pretraining.record_writer import RecordWriter
 from data_gen.pretraining.schema import Schema
@@ -27,7 +36,16 @@ from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from tests.bert_tf.tasks.classification import toy_task
 from tests.bert_tf.tasks.multiple_choice import toy_questions
 from tests.bert_tf.tasks.pretraining.conftest import make_options
-from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, VOCAB
+from tests.bert_tf.tasks.question_answering import toy_squad
+from tests.bert_tf.tasks.sentence_embedding import toy_pairs
+from tests.bert_tf.tasks.token_classification import toy_names
+from tests.bert_tf.training.common import (
+    LENGTH,
+    ONE_LAYER,
+    PREDICTIONS,
+    VOCAB,
+    write_records,
+)
 from tests.bert_tf.training.packed import sequences_of
 
 # Operations that hand a value to a TPU's program, or take one from it.
@@ -106,12 +124,47 @@ def facts_of(function) -> dict:
 
 
 class Traced(Exception):
-    """A run has come to its first step."""
+    """A run has come to its first step, or to the first batch of an evaluation."""
 
 
 def first_step(training_step: TrainingStep, iterator, steps: int) -> None:
     """Takes the place of `TrainingStep.run`."""
     raise Traced(facts_of(training_step._run_steps.get_concrete_function(iterator, steps)))
+
+
+def stop_at_first_batch(kind: type, name: str) -> None:
+    """Lets the objects of a class trace their function `name` of an iterator in place of a call."""
+    initialize = kind.__init__
+
+    def initialize_and_replace(self, *arguments, **options):
+        initialize(self, *arguments, **options)
+        function = getattr(self, name)
+
+        def trace(iterator):
+            raise Traced(facts_of(function.get_concrete_function(iterator)))
+
+        setattr(self, name, trace)
+
+    kind.__init__ = initialize_and_replace
+
+
+def stop_before_training_and_evaluation() -> None:
+    """Lets runs end with the facts about their first step and their first batch of an evaluation."""
+    TrainingStep.run = first_step
+    stop_at_first_batch(EvaluationPass, "_next_sums")
+    stop_at_first_batch(Prediction, "_next_outputs")
+    train = Trainer.train
+
+    def train_and_evaluate(trainer: Trainer) -> None:
+        found = {}
+        for part, call in (("step", train), ("evaluation", Trainer.evaluate)):
+            try:
+                call(trainer)
+            except Traced as traced:
+                found[part] = traced.args[0]
+        raise Traced(found)
+
+    Trainer.train = train_and_evaluate
 
 
 def python_calls(dataset: tf.data.Dataset) -> list[str]:
@@ -122,7 +175,7 @@ def python_calls(dataset: tf.data.Dataset) -> list[str]:
 
 
 def facts_of_run(run, options, cores: int = 4, hosts: int = 1) -> dict:
-    """The facts about the first step of a run, and about its input pipeline."""
+    """The facts about the programs of a run, and about its input pipelines."""
     strategy = made_up_strategy(cores, hosts)
     devices._tpu_strategy = lambda *arguments: strategy
     datasets = []
@@ -156,8 +209,8 @@ def main() -> None:
     folder = pathlib.Path(sys.argv[1])
     cpus = [tf.config.LogicalDeviceConfiguration()] * 8
     tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], cpus)
-    TrainingStep.run = first_step
-    tpu = {"tpu_name": "local", "do_train": True, "train_batch_size": 16}
+    stop_before_training_and_evaluation()
+    tpu = {"tpu_name": "local", "do_train": True, "train_batch_size": 16, "report_to": ()}
     facts = {}
 
     data = folder / "records"
@@ -176,7 +229,7 @@ def main() -> None:
             vocab_file=f"{data}/vocab.txt",
             do_whole_word_mask=True,
             gradient_accumulation_steps=2,
-            eval_file="",
+            eval_file=write_records(data / "dev.tfrecord", 11),
         ),
         cores=8,
         hosts=2,
@@ -195,14 +248,46 @@ def main() -> None:
     toy_questions.write_model(data)
     toy_questions.write_swag(data / "train.csv", 48)
     toy_questions.write_swag(data / "val.csv", 16)
-    options = MultipleChoiceOptions(
-        data_dir=str(data),
-        bert_config_file=f"{data}/bert_config.json",
-        output_dir=str(folder / "swag"),
-        max_seq_length=24,
-        **tpu,
-    )
+    tiny = {**tpu, "bert_config_file": f"{data}/bert_config.json", "max_seq_length": 24}
+    options = MultipleChoiceOptions(data_dir=str(data), output_dir=str(folder / "swag"), **tiny)
     facts["choices"] = facts_of_run(run_swag, options)
+
+    data = folder / "tags"
+    data.mkdir()
+    toy_names.write_model(data)
+    for name in ("train", "testa"):
+        toy_names.write_conll(data / f"eng.{name}", toy_names.make_documents(12, 1))
+    tiny["bert_config_file"] = f"{data}/bert_config.json"
+    options = TokenClassificationOptions(
+        data_dir=str(data), output_dir=str(folder / "ner"), **{**tiny, "max_seq_length": 40}
+    )
+    facts["tags"] = facts_of_run(run_ner, options)
+
+    data = folder / "answers"
+    data.mkdir()
+    toy_squad.write_model(data)
+    tiny["bert_config_file"] = f"{data}/bert_config.json"
+    options = SquadOptions(
+        train_file=toy_squad.write_json(data / "train.json", toy_squad.toy_questions(20, 1)),
+        predict_file=toy_squad.write_json(data / "dev.json", toy_squad.toy_questions(5, 2)),
+        output_dir=str(folder / "squad"),
+        given=frozenset(toy_squad.LENGTHS),
+        **{**tiny, **toy_squad.LENGTHS},
+    )
+    facts["answers"] = facts_of_run(run_squad, options)
+
+    data = folder / "sentences"
+    data.mkdir()
+    toy_pairs.write_model(data)
+    tiny["bert_config_file"] = f"{data}/bert_config.json"
+    options = SentenceEmbeddingOptions(
+        train_file=toy_pairs.write_columns(data / "train.csv", 40, 1),
+        dev_task_name="scored",
+        dev_file=toy_pairs.write_columns(data / "dev.jsonl", 20, 2),
+        output_dir=str(folder / "vectors"),
+        **tiny,
+    )
+    facts["sentences"] = facts_of_run(run_sentence_embedding, options)
     (folder / "facts.json").write_text(json.dumps(facts, indent=1))
 
 
