@@ -1,12 +1,13 @@
 """Trains and evaluates the models with Keras' `fit` on DEVICES logical CPUs:
-`python devices_program.py DEVICES RESULTS [CASE...]`.
+`python devices_program.py DEVICES STEPS RESULTS [CASE...]`.
 
 A case's losses, metrics and weights go to RESULTS (.npz); `test_devices.py` compares those of one
-device with those of several. One process has one strategy: a second one would share the first
+device with those of several after 30 steps. One process has one strategy: a second one would share the first
 one's collective operations.
 """
 
 import dataclasses
+import functools
 import sys
 from collections.abc import Callable
 
@@ -41,7 +42,7 @@ CONFIG = BertConfig(
 )
 # On two devices a batch has 14 and 13 rows, on eight 4 4 4 4 4 4 3 0.
 ROWS, LENGTH = 27, 8
-BATCH, EPOCHS = ROWS, 50
+BATCH = ROWS
 # Other sizes of the batches of an evaluation, whose result must not depend on it.
 SIZES = (7,)
 RNG = np.random.default_rng(5)
@@ -148,15 +149,17 @@ def trained(
     make: Callable[[], tuple],
     optimizer: str = "SGD",
     *,
+    steps: int,
     batch: int = BATCH,
     rows: int = ROWS,
     weights: bool = True,
     class_weight: dict | None = None,
-    epochs: int = EPOCHS,
     sizes: tuple[int, ...] = (),
     **compiled,
 ) -> dict:
     """What a training reports, and its weights before and after."""
+    steps_of_epoch = -(-rows // batch)
+    epochs = -(-steps // steps_of_epoch)
     keras.utils.set_random_seed(1)
     model, x, y, sample_weight = make()
     x, y, sample_weight = tf.nest.map_structure(lambda value: value[:rows], (x, y, sample_weight))
@@ -176,7 +179,7 @@ def trained(
         history = model.fit(
             dataset.repeat(),
             epochs=epochs // passes,
-            steps_per_epoch=passes * -(-rows // batch),
+            steps_per_epoch=passes * steps_of_epoch,
             verbose=0,
         ).history
     else:
@@ -202,44 +205,43 @@ def name_of(variable: keras.Variable) -> str:
     return variable.path.partition("/")[2]
 
 
-def cases() -> dict[str, Callable[[], dict]]:
+def cases(steps: int) -> dict[str, Callable[[], dict]]:
     """Every row of the table: head and optimizer, then what else may differ."""
+    train = functools.partial(trained, steps=steps)
     rows = {}
     for head, make in HEADS.items():
         for optimizer in OPTIMIZERS:
-            rows[f"{head}, {optimizer}"] = lambda make=make, name=optimizer: trained(
+            rows[f"{head}, {optimizer}"] = lambda make=make, name=optimizer: train(
                 make, name, sizes=SIZES if name == "SGD" else ()
             )
     classes, answers = HEADS["classes"], HEADS["answers"]
     ours = {"loss": "auto"}
     own = {"loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True)}
     return rows | {
-        "last batch": lambda: trained(classes, batch=16, epochs=25),
-        "no weights": lambda: trained(classes, weights=False, **ours),
-        "fewer rows than devices": lambda: trained(classes, rows=3, batch=3, epochs=50),
-        "class_weight": lambda: trained(
+        "last batch": lambda: train(classes, batch=16),
+        "no weights": lambda: train(classes, weights=False, **ours),
+        "fewer rows than devices": lambda: train(classes, rows=3, batch=3),
+        "class_weight": lambda: train(
             classes, weights=False, class_weight={0: 1.0, 1: 7.0, 2: 0.5}
         ),
-        "loss_weights": lambda: trained(answers, loss_weights=[2.0, 0.1]),
-        "dropout": lambda: trained(with_dropout),
-        "add_loss": lambda: trained(with_added_loss),
-        "steps_per_execution": lambda: trained(
-            classes, "BertAdamW", batch=7, epochs=13, steps_per_execution=4
-        ),
-        "jit_compile": lambda: trained(classes, jit_compile=False),
-        "head only": lambda: trained(with_frozen_encoder, "BertAdamW", sizes=SIZES),
-        "own loss": lambda: trained(classes, **own),
-        "own loss, no weights": lambda: trained(classes, weights=False, **own),
+        "loss_weights": lambda: train(answers, loss_weights=[2.0, 0.1]),
+        "dropout": lambda: train(with_dropout),
+        "add_loss": lambda: train(with_added_loss),
+        "steps_per_execution": lambda: train(classes, "BertAdamW", batch=7, steps_per_execution=4),
+        "jit_compile": lambda: train(classes, jit_compile=False),
+        "head only": lambda: train(with_frozen_encoder, "BertAdamW", sizes=SIZES),
+        "own loss": lambda: train(classes, **own),
+        "own loss, no weights": lambda: train(classes, weights=False, **own),
     }
 
 
-def results_of(name: str) -> dict:
+def results_of(name: str, steps: int) -> dict:
     """The results of a case by "<case>|<kind>|<name>"."""
-    return {f"{name}|{key}": value for key, value in cases()[name]().items()}
+    return {f"{name}|{key}": value for key, value in cases(steps)[name]().items()}
 
 
 def main() -> None:
-    devices, path, *names = sys.argv[1:]
+    devices, steps, path, *names = sys.argv[1:]
     count = int(devices)
     cpus = [tf.config.LogicalDeviceConfiguration()] * count
     tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], cpus)
@@ -248,8 +250,8 @@ def main() -> None:
         strategy = tf.distribute.MirroredStrategy([f"CPU:{index}" for index in range(count)])
     results = {}
     with strategy.scope():
-        for name in names or cases():
-            results |= results_of(name)
+        for name in names or cases(int(steps)):
+            results |= results_of(name, int(steps))
             # After each case, as all of them take long.
             np.savez(path, **results)
 
