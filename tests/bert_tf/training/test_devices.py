@@ -132,6 +132,27 @@ def test_two_devices_fine_tune_and_predict_as_one(project, tmp_path):
         np.testing.assert_allclose(found, results[key], rtol=0, atol=2e-5, err_msg=key)
 
 
+@pytest.mark.processes
+def test_eight_devices_resume_as_one(project, tmp_path):
+    """A run that was begun on one device: packed rows that are masked while they are read,
+    micro-batches, dropout."""
+    results, printed = run_on_two_devices(
+        project / "tests/bert_tf/training/resumed_on_eight_cpus.py", tmp_path
+    )
+    assert "8 x CPU (MirroredStrategy), float32" in printed
+    expected, found = (json.loads(results[f"{name} reports"].item()) for name in ("one", "eight"))
+    assert [line["step"] for line in found] == [1, 2, 3, 4, 5, 6]
+    for line, expected_line in zip(found, expected, strict=True):
+        assert line["loss"] == pytest.approx(expected_line["loss"], rel=1e-5)
+    assert results["eight step/.ATTRIBUTES/VARIABLE_VALUE"] == 6
+    keys = [key for key in results if key.startswith("one ") and key != "one reports"]
+    assert len(keys) > 3 * 30
+    for key in keys:
+        np.testing.assert_allclose(
+            results[key.replace("one", "eight", 1)], results[key], rtol=0, atol=1e-5, err_msg=key
+        )
+
+
 @pytest.mark.parametrize(
     ("precision", "dtype"),
     [
