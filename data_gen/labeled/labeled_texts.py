@@ -21,7 +21,7 @@ import numpy as np
 from bert_common.errors import UserError
 from data_gen.labeled.column_kinds import SCORES, kind_of
 from data_gen.labeled.named_columns import COLUMN_NUMBER, read_named_columns
-from data_gen.labeled.rows import LabeledFile, Skip, items_of, quoted
+from data_gen.labeled.rows import LabeledFile, Skip, items_of, listed, quoted
 from data_gen.labeled.table import Table
 
 # Labels of examples without one: numbers of data sets of the hub and of losses, and pandas' words.
@@ -264,6 +264,10 @@ def _find_classes(
             )
     # Sorted, the numbers of the classes don't depend on the order of the rows.
     classes = sorted(counts)
+    if len({name.casefold() for name in classes}) < len(classes):
+        table.bad.guesses.append(
+            f"some of the {len(classes)} classes differ in their case only: {listed(classes[:9])}"
+        )
     # Scores in quotation marks would make a class of every number.
     if kind_of(counts) == SCORES:
         example = next(name for name in reversed(classes) if kind_of([name]) == SCORES)

@@ -51,6 +51,8 @@ _HEADER = re.compile(
 )
 # Share of the lines that have as many columns: others are faults.
 _MOST = 0.9
+# So many lines show that a file holds texts.
+_FEW_LINES = 10
 # A comment in so many lines has no say in what the columns hold.
 _MANY_COMMENTS = 100
 # Number of lines that show the separator, and whether a line has a word or a text.
@@ -215,6 +217,7 @@ def _read_rows(bad: BadRows, flag: str, is_table: bool) -> tuple[_Layout, _Rows]
     starts: dict[int, int] = {}
     comments: list[int] = []
     document = -1
+    num_misfits = 0
     # The line before was a border; only comments came after the last border.
     is_start = is_top = True
     for line, text in itertools.chain(sample, all_lines):
@@ -233,6 +236,7 @@ def _read_rows(bad: BadRows, flag: str, is_table: bool) -> tuple[_Layout, _Rows]
             # Comments stand above a sentence.
             if is_top and text.startswith(_COMMENTS):
                 continue
+            num_misfits += 1
             bad.add(line, f"{width} columns expected, as in the first line, but {len(row)} found")
             # The placeholder keeps the sentence together, so that it is one bad row.
             row = [OUTSIDE] * width
@@ -245,10 +249,20 @@ def _read_rows(bad: BadRows, flag: str, is_table: bool) -> tuple[_Layout, _Rows]
                 comments.append(len(lines))
         lines.append(line)
         fields += row
+    _refuse_texts(bad.path, num_misfits, len(lines), width)
     columns = [tuple(fields[column::width]) for column in range(width)]
     rows = _Rows(columns, lines, starts, comments)
     layout.has_header = bool(fields) and _is_header(fields[:width], is_table)
     return layout, rows.without({0} if layout.has_header else ())
+
+
+def _refuse_texts(path: str, num_misfits: int, num_lines: int, width: int) -> None:
+    """Raises `UserError` for a file whose lines have any number of words."""
+    if 2 * num_misfits > num_lines >= _FEW_LINES:
+        raise UserError(
+            f"{path}: most lines have other numbers of columns than the first, {width}: a word "
+            "per line is expected, with its tag; predict.py tags texts"
+        )
 
 
 def _no_words(rows: _Rows, word_columns: WordColumns) -> set[int]:

@@ -392,3 +392,9 @@ def test_inner_marks_with_a_backslash(write):
     # Other backslashes and marks are characters.
     path = write('text\tlabel\n"a" \\n b\tx\n5" \\" c\ty\n', "b.tsv")
     assert read_labeled_file(path, "x", **columns).text_a == ['"a" \\n b', '5" \\" c']
+
+
+def test_classes_that_differ_in_case_are_said(write):
+    path = write("text,label\n" + "a,Pos\nb,pos\nc,neg\n" * 3, "a.csv")
+    texts = read_labeled_file(path, "train_file", text_a_column="text", label_column="label")
+    assert any("3 classes differ in their case only: 'Pos', 'neg'" in note for note in texts.notes)

@@ -157,7 +157,10 @@ def test_a_word_with_its_tag_in_one_column_is_refused(write, sign):
         read_tagged_file(path, "test_file", needs_tags=False)
 
 
-def test_a_table_of_texts_is_named(write):
+def test_texts_and_tables_of_texts_are_named(write):
+    path = write("Tom went home.\nNobody came at all.\nIt was late, and it rained.\n" * 9)
+    with pytest.raises(UserError, match="most lines have other numbers of columns .* tags texts"):
+        read_tagged_file(path, "test_file", needs_tags=False)
     path = write("text,label\nA good film.,pos\nA dull one.,neg\n", "reviews.csv")
     with pytest.raises(UserError, match=r"reviews.csv:2: column 0 has texts, .*run_classifier.py"):
         read_tagged_file(path, "train_file")
