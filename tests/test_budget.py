@@ -15,27 +15,27 @@ from tests import density
 
 # Code tokens of the whole project: of what docs/promises.md lists and nothing else. The number rises
 # in the commit that adds a row there.
-TOTAL = 323_000
+TOTAL = 334_000
 # Code tokens by package. Within the total a package may have 3 % or 500 tokens more than this.
 TOKENS = {
     "benchmarks": 15_700,
-    "bert_common": 17_600,
+    "bert_common": 18_700,
     "bert_tf": 4_900,
-    "bert_tf/evaluation": 9_300,
+    "bert_tf/evaluation": 9_200,
     "bert_tf/extras": 18_100,
-    "bert_tf/inference": 12_500,
-    "bert_tf/report": 6_200,
-    "bert_tf/runs": 21_900,
-    "bert_tf/tasks": 51_200,
-    "bert_tf/training": 20_900,
+    "bert_tf/inference": 12_700,
+    "bert_tf/report": 8_000,
+    "bert_tf/runs": 21_800,
+    "bert_tf/tasks": 51_600,
+    "bert_tf/training": 20_100,
     "bert_tf/vocabulary": 3_800,
     "root": 1_500,
-    "data_gen": 71_400,
+    "data_gen": 74_500,
     "docs": 720,
-    "experiments": 8_900,
+    "experiments": 12_200,
     # To be read beside the paper, whatever else the project holds.
     "experiments/minibert.py": 1_800,
-    "modeling": 58_900,
+    "modeling": 59_700,
     "vocab": 60,
 }
 # Highest rate over all packages, per 10,000 tokens or in %; one package may have half as much more.
