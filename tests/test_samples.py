@@ -1,24 +1,30 @@
+import pytest
+
 from bert_tf.inference.predictor import Predictor
 from modeling.checkpoints.load import open_checkpoint
 from tests.conftest import PROJECT
 
-FOLDER = PROJECT / "samples/tiny_books"
+SAMPLES = PROJECT / "samples"
 
 
-def test_the_model_is_small_and_whole():
-    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 4e6
-    found = open_checkpoint(str(FOLDER))
-    config = found.config
+@pytest.mark.parametrize(
+    ("name", "megabytes", "shape"),
+    [("tiny_books", 4, (2, 128, 4000, 128)), ("mini_books", 12, (4, 256, 8000, 512))],
+)
+def test_a_model_is_small_and_whole(name, megabytes, shape):
+    assert sum(path.stat().st_size for path in (SAMPLES / name).iterdir()) < megabytes * 1e6
+    config = open_checkpoint(str(SAMPLES / name)).config
     assert (
         config.num_hidden_layers,
         config.hidden_size,
         config.vocab_size,
         config.max_position_embeddings,
-    ) == (2, 128, 4000, 128)
+    ) == shape
 
 
-def test_it_has_learned_what_readme_shows():
-    fill = Predictor.from_checkpoint(str(FOLDER), task="fill_mask")
+@pytest.mark.parametrize("name", ["tiny_books", "mini_books"])
+def test_it_has_learned_what_the_pages_show(name):
+    fill = Predictor.from_checkpoint(str(SAMPLES / name), task="fill_mask")
     texts = {
         "He opened the [MASK] and looked out.": "door",
         '"I do not know," [MASK] the old man.': "said",
