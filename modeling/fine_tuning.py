@@ -85,9 +85,7 @@ class BertWithHead(BertTaskModel):
         """
         if classes is not None:
             kwargs["classes"] = classes
-        return super().from_checkpoint(
-            path, bert_config_file=bert_config_file, seed=seed, dtype=dtype, **kwargs
-        )
+        return cls._from_checkpoint(path, bert_config_file, seed, dtype, kwargs)
 
     def _check_labels(self, labels) -> None:
         # Only values in memory are seen here; `check_labels` sees those of eager losses.

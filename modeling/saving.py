@@ -125,6 +125,18 @@ class Checkpointed(Configured):
           UserError: nothing can be read there, the configuration is missing or does not fit, a
             weight of the encoder is missing, or the number of classes is unknown.
         """
+        return cls._from_checkpoint(path, bert_config_file, seed, dtype, kwargs)
+
+    @classmethod
+    def _from_checkpoint(
+        cls,
+        path: str | os.PathLike[str],
+        bert_config_file: str | None,
+        seed: int,
+        dtype: Any,
+        kwargs: dict[str, Any],
+    ) -> Self:
+        """Does the work of `from_checkpoint`, whose caller the warning is for."""
         # Imported here: layers and models do without the code of the checkpoint formats.
         from modeling.checkpoints.companion_files import read_task
         from modeling.checkpoints.load import config_for, load_weights, read_checkpoint
@@ -155,7 +167,7 @@ class Checkpointed(Configured):
         if missing:
             warnings.warn(
                 f"newly initialized, not in {checkpoint.description}: {', '.join(missing)}",
-                stacklevel=2,
+                stacklevel=3,
             )
         model.vocab_file = checkpoint.vocab_file
         model.do_lower_case = checkpoint.do_lower_case

@@ -33,14 +33,17 @@ def test_a_head_that_is_missing_or_of_another_size_is_newly_initialized_and_said
     with pytest.warns(
         UserWarning,
         match="newly initialized, not .*: cls/squad/output_weights, cls/squad/output_bias$",
-    ):
+    ) as warned:
         other = BertForQuestionAnswering.from_checkpoint(directory)
+    # The line of the program that asked.
+    assert warned[0].filename == __file__
     assert_same(other.encode(IDS), model.encode(IDS))
     assert_same(other.span.output_weights, BertForQuestionAnswering(SMALL).span.output_weights)
     with pytest.warns(
         UserWarning, match="newly initialized, not in .*: output_weights, output_bias$"
-    ):
+    ) as warned:
         assert BertForClassification.from_checkpoint(directory, classes=2).classes == 2
+    assert warned[0].filename == __file__
     with pytest.raises(UserError, match="give classes"):
         BertForTokenClassification.from_checkpoint(directory)
 
