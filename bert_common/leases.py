@@ -163,7 +163,7 @@ def _machine() -> str | None:
     try:
         space = os.stat("/proc/self/ns/pid").st_ino
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return f"{file.read().strip()} {space} {os.getuid()}"
+            return f"{file.read().strip()} {space} {os.stat('/proc/self').st_uid}"
     except OSError:
         return None
 

@@ -39,13 +39,13 @@ class FigureOptions(Options):
     """Figures of the paper."""
 
     texts: tuple[str, ...] = ()
-    init_checkpoint: str | None = option(None, "Checkpoint whose model is drawn.", path=True)
-    output_dir: str | None = option(None, "Directory of the pictures.", path=True)
+    init_checkpoint: str | None = option(
+        None, "Checkpoint whose model is drawn.", required=True, path=True
+    )
+    output_dir: str | None = option(None, "Directory of the pictures.", required=True, path=True)
 
     def check(self) -> None:
         super().check()
-        if not self.init_checkpoint or not self.output_dir:
-            raise UserError("--init_checkpoint and --output_dir must be given")
         is_empty = any(not text.strip() for text in self.texts)
         if len(self.texts) not in (0, 2) or is_empty:
             raise UserError(f"two texts with words are drawn, but {list(self.texts)} given")

@@ -362,7 +362,10 @@ def test_one_of_two_heads(write):
     "task, message",
     [
         ({**CLASSES, "labels": ["no", "yes"]}, "task.json must name 3 different classes"),
-        ({**CLASSES, "labels": ["no", "yes", "no"]}, "task.json must name 3 different classes"),
+        (
+            {**CLASSES, "labels": ["no", "yes", "no"]},
+            "task.json: labels: two classes are called 'no'",
+        ),
         ({**CLASSES, "kind": "regression"}, "is for a score, but its head has 3 outputs"),
         (
             {**CLASSES, "labels": [0, 1, 2]},

@@ -370,7 +370,7 @@ def test_machines_that_share_the_work_write_the_same_bytes(tmp_path, small_work,
             with pytest.raises(UserError, match="is not complete"):
                 records.find_records(f"{tmp_path}/{count}/records-*", "input_file")
             # Another process would have looked.
-            files.register.begin(opened=True)
+            files.register.begin()
             result = generate(machines[0])
             assert generate(machines[0]) == result
         folder = tmp_path / str(count)

@@ -241,9 +241,11 @@ def test_tensors_that_are_not_those_of_a_bert(tmp_path, change, messages):
         ("hidden_size", 24, "bert/embeddings/word_embeddings is [50, 12] and would be [50, 24]"),
         ("num_hidden_layers", 3, "bert/encoder/layer_2/"),
         ("num_hidden_layers", 1000, "num_hidden_layers is 1000, but there are only 41 tensors"),
-        *(
-            ("id2label", names, "id2label must name the classes 0...2 of the head, each once")
-            for names in (["no"], {"0": "no", "1": "yes", "3": "gap"})
+        ("id2label", ["no"], "'id2label' is [\"no\"], an object is expected"),
+        (
+            "id2label",
+            {"0": "no", "1": "yes", "3": "gap"},
+            "id2label must name the classes 0...2 of the head, each once",
         ),
         ("model_type", "roberta", "model_type is 'roberta': only BERT can be read"),
         ("position_embedding_type", "relative_key", "position_embedding_type is 'relative_key'"),
