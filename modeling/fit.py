@@ -124,12 +124,19 @@ def devices_of(model: keras.Model) -> int:
     return 1 if strategy is None else strategy.num_replicas_in_sync
 
 
-def check_jit_compile(model: keras.Model) -> None:
-    """Raises `UserError` if XLA is to compile the steps of several devices."""
-    if devices_of(model) > 1 and model.jit_compile:
+def check_compilation(model: keras.Model) -> None:
+    """Raises `UserError` for arguments of `compile` that fail on several devices."""
+    if devices_of(model) == 1:
+        return
+    if model.jit_compile:
         raise UserError(
             "jit_compile=True: XLA does not compile the steps of several devices (a variable would "
             'be on another device): leave it out, or give "auto"'
+        )
+    if model.steps_per_execution > 1:
+        raise UserError(
+            f"steps_per_execution={model.steps_per_execution}: several steps of several devices "
+            "can't be one call of TensorFlow: leave it out"
         )
 
 
@@ -158,7 +165,7 @@ def check_compiled(model: keras.Model, compile_loss) -> None:
     Args:
       compile_loss: Keras' losses of the model, built; None if it has none.
     """
-    check_jit_compile(model)
+    check_compilation(model)
     if devices_of(model) == 1:
         return
     for part in [] if compile_loss is None else compile_loss._flat_losses:

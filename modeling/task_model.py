@@ -15,7 +15,7 @@ from bert_common.errors import UserError
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import Dropout, DropoutStream
 from modeling.encoder import BertEncoder, encoder_inputs
-from modeling.fit import LossReport, check_compiled, check_jit_compile, check_optimizer
+from modeling.fit import LossReport, check_compilation, check_compiled, check_optimizer
 from modeling.layers import add_bias, matmul_transposed, truncated_normal
 from modeling.losses import HeadLoss, recorded_means
 from modeling.optimizer import BertAdamW
@@ -233,7 +233,7 @@ class BertTaskModel(Checkpointed, keras.Model):
     def predict(self, x, *args, **kwargs):
         """Computes the outputs as `keras.Model.predict`; `UserError` for strings."""
         _refuse_strings(x)
-        check_jit_compile(self)
+        check_compilation(self)
         return super().predict(x, *args, **kwargs)
 
     def _check_labels(self, labels) -> None:

@@ -227,7 +227,6 @@ def cases(steps: int) -> dict[str, Callable[[], dict]]:
         "loss_weights": lambda: train(answers, loss_weights=[2.0, 0.1]),
         "dropout": lambda: train(with_dropout),
         "add_loss": lambda: train(with_added_loss),
-        "steps_per_execution": lambda: train(classes, "BertAdamW", batch=7, steps_per_execution=4),
         "jit_compile": lambda: train(classes, jit_compile=False),
         "head only": lambda: train(with_frozen_encoder, "BertAdamW", sizes=SIZES),
         "own loss": lambda: train(classes, **own),

@@ -1,4 +1,5 @@
 import dataclasses
+import types
 
 import keras
 import numpy as np
@@ -9,6 +10,7 @@ from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.task import pretraining_forward, pretraining_loss
 from modeling import fine_tuning
 from modeling.encoder import BertEncoder, freeze_embeddings, freeze_layers
+from modeling.fit import check_compilation
 from modeling.losses import Accuracy, CrossEntropy
 from modeling.optimizer import BertAdamW
 from modeling.pretraining import BertForCausalLm, BertForPreTraining
@@ -305,3 +307,17 @@ def test_weights_with_lora_can_be_loaded_merged(tmp_path):
     np.testing.assert_allclose(plain(FEATURES), model(FEATURES), atol=1e-5)
     with pytest.raises(UserError, match="layers='pooler'"):
         plain.encoder.enable_lora(2, layers=("pooler",))
+
+
+@pytest.mark.parametrize(
+    ("jit_compile", "steps", "message"), [(True, 1, "jit_compile=True"), (False, 4, "execution=4")]
+)
+def test_what_fails_on_several_devices_is_refused(jit_compile, steps, message):
+    strategy = types.SimpleNamespace(num_replicas_in_sync=2)
+    model = types.SimpleNamespace(
+        distribute_strategy=strategy, jit_compile=jit_compile, steps_per_execution=steps
+    )
+    with pytest.raises(UserError, match=message):
+        check_compilation(model)
+    strategy.num_replicas_in_sync = 1
+    check_compilation(model)
