@@ -94,8 +94,11 @@ class TensorBoard(Callback):
         return self._writers[split].as_default(step)
 
     def on_run_end(self, end: RunEnd) -> None:
-        with self._writing(EVAL, end.step):
-            show_predictions(numbers.read(self._directory))
+        content = numbers.read(self._directory)
+        # A run without an evaluation has nothing to show, and no directory for it.
+        if content.tables or content.confusion is not None:
+            with self._writing(EVAL, end.step):
+                show_predictions(content)
         if not self._is_training or end.error is not None:
             return
         metrics = end.metrics

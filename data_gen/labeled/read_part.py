@@ -7,9 +7,9 @@ import re
 
 from data_gen.tokenization.tokenizer import Tokenizer
 
-# A model reads some hundred tokens of a text; this many characters hold that many in most texts.
+# More than most tokens have, so that the first cut mostly suffices.
 _CHARACTERS_PER_TOKEN = 8
-# Shorter texts are tokenized whole, for what tokenizing twice would cost.
+# Characters per token up to which a text is tokenized whole: a cut part is tokenized twice.
 _SHORTEST_TO_CUT = 4 * _CHARACTERS_PER_TOKEN
 # A text is cut before these characters: no token, and no rule that makes one, reaches across.
 _BORDER = re.compile(r"[ \t\n\u4e00-\u9fff]")

@@ -1,9 +1,9 @@
 """Trains and evaluates the models with Keras' `fit` on DEVICES logical CPUs:
 `python devices_program.py DEVICES STEPS RESULTS [CASE...]`.
 
-A case's losses, metrics and weights go to RESULTS (.npz); `test_devices.py` compares those of one
-device with those of several after 30 steps. One process has one strategy: a second one would share the first
-one's collective operations.
+A case's losses, metrics and weights go to RESULTS (.npz); `test_devices.py` compares one device
+with several after 30 steps. One process has one strategy: a second one would share the first one's
+collective operations.
 """
 
 import dataclasses
