@@ -64,7 +64,8 @@ demo: env
 	$(BIN)/python demo.py
 
 # Two processes: most tests keep one core busy. A file stays in one of them, so that what it prepares is made once.
-test: lint
+# Types are those that the locked versions declare.
+test: $(if $(LOWEST)$(NEWEST),env,lint)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS) || $(BIN)/python -m tests.again
 
 # Options, files, formats, documents and the budget: no test here trains.

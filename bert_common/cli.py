@@ -23,6 +23,7 @@ import io
 import os
 import re
 import sys
+import tempfile
 import textwrap
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ from typing import Any, NamedTuple
 
 from absl import app, flags, logging
 
-from bert_common import check_tensorflow, files, gpus, json_files
+from bert_common import check_tensorflow, files, gpus, json_files, version
 from bert_common.errors import UserError, as_user_error, did_you_mean
 from bert_common.foreign_flags import name_here
 from bert_common.options import (
@@ -78,6 +79,9 @@ _TRUTH = {
 # Keras imports these where they are installed, for pictures and wrappers that no script uses, and
 # TensorFlow then takes half as long again to import. Our own uses import them in functions, later.
 _OPTIONAL_IN_KERAS = ("cv2", "matplotlib", "pandas", "sklearn")
+# Lines of information that TensorFlow 2.21 logs while its libraries are loaded, before any setting
+# of its log counts.
+INFORMATION = re.compile("I0000 |WARNING: All log messages before absl::InitializeLog")
 # Modules of the scripts that compute with TensorFlow; the others work without it.
 _ON_TENSORFLOW = ("bert_tf.tasks.", "bert_tf.inference.")
 
@@ -414,7 +418,7 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
     if warning:
         print(warning, file=sys.stderr, flush=True)
     module, _, function = target.partition(":")
-    with _fast_imports():
+    with _fast_imports(), _without_information():
         work = getattr(importlib.import_module(module), function)
     return work(parsed)
 
@@ -436,6 +440,28 @@ def _fast_imports() -> Iterator[None]:
         gc.enable()
         for package in absent:
             del sys.modules[package]
+
+
+@contextlib.contextmanager
+def _without_information() -> Iterator[None]:
+    """Passes on what the block writes to standard error when it ends, without `INFORMATION`."""
+    if (version("tensorflow") or "") < "2.21" or os.environ["TF_CPP_MIN_LOG_LEVEL"] == "0":
+        yield
+        return
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    with tempfile.TemporaryFile() as written:
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(terminal, 2)
+            os.close(terminal)
+            written.seek(0)
+            for line in written:
+                if not INFORMATION.match(line.decode(errors="replace")):
+                    os.write(2, line)
 
 
 def status_of(work: Callable[[], int | None]) -> int:

@@ -19,8 +19,11 @@ from modeling.saving import needs_tensorflow
 # Port at which a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
 _SECONDS_TO_CONNECT = 20.0
-# absl::SetMinLogLevel as TensorFlow 2.20 exports it: the name contains the release of absl.
-_ABSL_SET_MIN_LOG_LEVEL = "_ZN4absl12lts_2025012714SetMinLogLevelENS0_18LogSeverityAtLeastE"
+# absl::SetMinLogLevel as TensorFlow 2.20 and 2.21 export it: the name contains the release of absl.
+_ABSL_SET_MIN_LOG_LEVEL = (
+    "_ZN4absl12lts_2025012714SetMinLogLevelENS0_18LogSeverityAtLeastE",
+    "_ZN4absl12lts_2025081414SetMinLogLevelENS0_18LogSeverityAtLeastE",
+)
 # --precision → the Keras policy.
 _POLICIES = {
     "float32": "float32",
@@ -178,9 +181,11 @@ def _quiet_absl() -> None:
     if not os.path.exists(path):
         # Another system: the lines are shown.
         return
-    set_min_log_level = getattr(ctypes.CDLL(path), _ABSL_SET_MIN_LOG_LEVEL, None)
-    if set_min_log_level is not None:
-        set_min_log_level(int(level))
+    library = ctypes.CDLL(path)
+    for name in _ABSL_SET_MIN_LOG_LEVEL:
+        set_min_log_level = getattr(library, name, None)
+        if set_min_log_level is not None:
+            set_min_log_level(int(level))
 
 
 def _device_kind(distribution_strategy: str) -> str:
