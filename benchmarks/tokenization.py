@@ -97,11 +97,12 @@ def _ours(
     options: TokenizationOptions,
     warm_up: list[str],
     offsets: bool = False,
+    engine: str = "numpy",
 ) -> Candidate:
     """Returns this project's tokenizer, which has tokenized some lines before a turn."""
 
     def prepare() -> Callable[[list[str]], object]:
-        tokenizer = Tokenizer(vocabulary, options.do_lower_case)
+        tokenizer = Tokenizer(vocabulary, options.do_lower_case, engine)
 
         def encode(lines: list[str]):
             return tokenizer.encode_batch(lines, offsets=offsets)
@@ -252,6 +253,9 @@ def _candidates(
             print(f"skipping a peer: {error}")
         try:
             name = f"{_NANOTOKEN} {importlib.metadata.version(_NANOTOKEN)}"
+            candidates[f"{_OURS}on nanotoken, warm"] = _ours(
+                vocabulary, options, warm_up, engine=_NANOTOKEN
+            )
             candidates[f"{name}, cold"] = _nanotoken(options, [])
             candidates[f"{name}, warm"] = _nanotoken(options, warm_up)
             candidates[f"{name}, again"] = _nanotoken(options, lines)

@@ -42,6 +42,7 @@ from data_gen.pretraining import corpus, external_shuffle, records, statistics, 
 from data_gen.pretraining.work_directory import WorkDirectory
 from data_gen.pretraining.workers import PORTIONS, tokenizer_of
 from data_gen.text.corpus_kinds import check_plain_text
+from data_gen.tokenization import nanotoken_engine
 from data_gen.tokenization.vocabulary import check_beside
 
 _NUM_PRINTED_EXAMPLES = 3
@@ -368,6 +369,7 @@ def _statistics(
             "resumed": options.resume,
             "text_bytes": prepared[0]["text_bytes"],
             "num_workers": options.workers,
+            "tokenizer": nanotoken_engine.installed() or "numpy",
             "peak_mib_per_worker": round(max(facts["peak_bytes"] for facts in steps) / 2**20),
         },
     }

@@ -8,11 +8,13 @@ Input: texts. Output: flat arrays of ids, for features.
 
 The speed comes from a cache: the original's algorithm never looks beyond a chunk (text between
 white space and Chinese characters), so each chunk is tokenized once and remembered. Large batches
-of mostly ASCII text go through `vectorized.py`, about three times as fast; all unfitting are
+of mostly ASCII text go through `vectorized.py`, about three times as fast, and many of them through
+`nanotoken_engine.py` where that is installed; all unfitting are
 `b"".join(map(cache.__getitem__, text.split()))`, loops in C.
 """
 
 import bisect
+import functools
 import itertools
 import struct
 import threading
@@ -21,7 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bert_common.errors import UserError
 from data_gen.ragged import bounds_of, lengths_of, starts_of
+from data_gen.tokenization import nanotoken_engine
 from data_gen.tokenization.added_tokens import AddedTokens
 from data_gen.tokenization.settings import AddedToken
 from data_gen.tokenization.vectorized import PIECE_WITH_OFFSETS, SEPARATOR, VectorizedTokenizer
@@ -53,6 +57,10 @@ _BATCH_CHARACTERS = 128_000
 _LONGEST_BATCH = 200_000
 # Texts with more bytes per character are mostly not ASCII: their words are too long for the table.
 _MAX_BYTES_PER_CHARACTER = 1.25
+
+# An engine, which takes as long to start, takes over after this many characters of large batches.
+_ENGINE_CHARACTERS = 4_000_000
+_NANOTOKEN = "nanotoken"
 
 _pack_id = struct.Struct("=i").pack
 _pack_offsets = struct.Struct("=ii").pack
@@ -100,9 +108,26 @@ class Tokenizer:
         encoding.offsets.tolist()  # [[0, 2], [2, 5], [5, 9], [0, 2]]
     """
 
-    def __init__(self, vocabulary: Vocabulary, do_lower_case: bool = True):
+    def __init__(
+        self, vocabulary: Vocabulary, do_lower_case: bool = True, engine: str | None = None
+    ):
         """Takes a vocabulary; `do_lower_case` lower-cases text and, unless the vocabulary has its
-        own setting, strips accents."""
+        own setting, strips accents.
+
+        Args:
+          engine: "numpy", or "nanotoken" for batches without offsets; None for nanotoken where it
+            is installed and there is more text than its start is worth. The ids are the same.
+
+        Raises:
+          UserError: the engine is not installed, in a version whose ids are known.
+        """
+        if engine == _NANOTOKEN and not nanotoken_engine.installed():
+            raise UserError(
+                "the tokenizer's engine nanotoken is not there in a version whose ids were "
+                "compared: pip install '.[fast]' in a clone of the project"
+            )
+        if engine not in (None, "numpy", _NANOTOKEN):
+            raise UserError(f"the tokenizer has no engine {engine!r}: it has numpy and nanotoken")
         self.vocabulary = vocabulary
         self.do_lower_case = do_lower_case
         special = [
@@ -125,6 +150,8 @@ class Tokenizer:
         # The key is the same; the tokenizer with offsets is made when needed.
         self._vectorized_tokenizers: dict[bool, VectorizedTokenizer] = {}
         self._vectorized_tokenizer(offsets=False)
+        self._engine_name = engine
+        self._num_characters = 0
         # Looking up changes the table of a vectorized tokenizer. The caches are dicts, which need
         # no lock.
         self._lock = threading.Lock()
@@ -152,7 +179,7 @@ class Tokenizer:
         return strips_accents(self.do_lower_case, self.vocabulary.strip_accents)
 
     def __reduce__(self):
-        return type(self), (self.vocabulary, self.do_lower_case)
+        return type(self), (self.vocabulary, self.do_lower_case, self._engine_name)
 
     def tokenize(self, text: str) -> list[str]:
         """Returns the tokens of a text, e.g. ['un', '##aff', '##able']."""
@@ -238,9 +265,10 @@ class Tokenizer:
 
     def _encode(self, texts: Sequence[str], offsets: bool) -> _Pieces:
         """Encodes each text in the way that is quickest for it."""
-        ends = list(itertools.accumulate(len(text) for text in texts))
+        ends = list(itertools.accumulate(map(len, texts)))
         if not ends or ends[-1] <= _SMALLEST_BATCH:
             return self._encode_chunks(texts, offsets)
+        self._num_characters += ends[-1]
         parts = []
         start = 0
         full = _BATCH_CHARACTERS
@@ -258,6 +286,29 @@ class Tokenizer:
 
     def _encode_part(self, texts: Sequence[str], offsets: bool) -> _Pieces:
         """Encodes a batch, or a single longer text."""
+        if not offsets and self._uses_engine():
+            return self._encode_with_engine(texts)
+        return self._encode_in_python(texts, offsets)
+
+    def _uses_engine(self) -> bool:
+        if self._engine_name is not None:
+            return self._engine_name == _NANOTOKEN
+        return self._num_characters > _ENGINE_CHARACTERS and bool(nanotoken_engine.installed())
+
+    @functools.cached_property
+    def _engine(self) -> nanotoken_engine.NanotokenEngine:
+        return nanotoken_engine.NanotokenEngine(self.vocabulary, self.do_lower_case)
+
+    def _encode_with_engine(self, texts: Sequence[str]) -> _Pieces:
+        """Encodes texts by the engine, those that it does not encode exactly without it."""
+        if nanotoken_engine.is_exact("".join(texts)):
+            return _Pieces(*self._engine.encode(texts))
+        fits = np.array([nanotoken_engine.is_exact(text) for text in texts], bool)
+        fitting = self._engine.encode(list(itertools.compress(texts, fits)))
+        others = self._encode_in_python(list(itertools.compress(texts, ~fits)), offsets=False)
+        return _merge(fits, _Pieces(*fitting), others)
+
+    def _encode_in_python(self, texts: Sequence[str], offsets: bool) -> _Pieces:
         joined = SEPARATOR.decode().join(texts)
         # Half a surrogate pair, which JSON may hold, must not be an error here.
         data = joined.encode("utf-8", "surrogatepass")
@@ -283,19 +334,10 @@ class Tokenizer:
                 fitting.append(data)
             else:
                 unfitting.append(text)
-        other_pieces, other_lengths = self._encode_chunks(unfitting, offsets)
+        others = self._encode_chunks(unfitting, offsets)
         if not fitting:
-            return _Pieces(other_pieces, other_lengths)
-        fitting_pieces, fitting_lengths = self._encode_vectorized(SEPARATOR.join(fitting), offsets)
-        row_lengths = np.empty(len(texts), np.int64)
-        row_lengths[fits] = fitting_lengths
-        row_lengths[~fits] = other_lengths
-        is_fitting = np.repeat(fits, row_lengths)
-        # Masks put both kinds back into the order of the texts, as each kind kept its own order.
-        pieces = np.empty(len(is_fitting), other_pieces.dtype)
-        pieces[is_fitting] = fitting_pieces
-        pieces[~is_fitting] = other_pieces
-        return _Pieces(pieces, row_lengths)
+            return others
+        return _merge(fits, self._encode_vectorized(SEPARATOR.join(fitting), offsets), others)
 
     def _encode_chunks(self, texts: Sequence[str], offsets: bool) -> _Pieces:
         """Encodes texts by looking up chunk after chunk."""
@@ -371,6 +413,19 @@ class Tokenizer:
                 pieces += (id, _pack_offsets(min(starts[first:end]), max(ends[first:end])))
                 first = end
         return b"".join(pieces)
+
+
+def _merge(fits: np.ndarray, fitting: _Pieces, others: _Pieces) -> _Pieces:
+    """Returns the pieces of all texts in their order: those that fit, bool [R], and the others."""
+    row_lengths = np.empty(len(fits), np.int64)
+    row_lengths[fits] = fitting.row_lengths
+    row_lengths[~fits] = others.row_lengths
+    is_fitting = np.repeat(fits, row_lengths)
+    # Each kind has kept its own order.
+    pieces = np.empty(len(is_fitting), others.pieces.dtype)
+    pieces[is_fitting] = fitting.pieces
+    pieces[~is_fitting] = others.pieces
+    return _Pieces(pieces, row_lengths)
 
 
 class _Cache(dict):

@@ -1,11 +1,13 @@
 import pytest
 
-from data_gen.tokenization import tokenizer as tokenization
-from tests.data_gen.tokenization.common import WAYS
+from data_gen.tokenization import nanotoken_engine
+from tests.data_gen.tokenization.common import set_way
 
 
-@pytest.fixture(params=["chunks", "vectorized"])
+@pytest.fixture(params=["chunks", "vectorized", "nanotoken"])
 def way(request, monkeypatch):
-    """Each of the two implementations."""
-    monkeypatch.setattr(tokenization, "_SMALLEST_BATCH", WAYS[request.param])
+    """Each of the implementations."""
+    if request.param == "nanotoken" and nanotoken_engine.installed() is None:
+        pytest.skip("needs nanotoken")
+    set_way(request.param, monkeypatch)
     return request.param

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from data_gen.tokenization import nanotoken_engine
 from data_gen.tokenization import tokenizer as tokenization
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -34,9 +35,6 @@ VOCABULARY = Vocabulary(
     ]
 )
 TOKENIZERS = {lower: Tokenizer(VOCABULARY, lower) for lower in (True, False)}
-# Texts of at most this many characters are looked up chunk by chunk; 0: everything that can is
-# vectorized.
-WAYS = {"chunks": 10**9, "vectorized": 0}
 REFERENCES = {lower: ReferenceTokenizer(VOCABULARY.tokens, lower) for lower in (True, False)}
 
 # What goes wrong lives in few characters: random Unicode alone would hardly ever meet them.
@@ -73,8 +71,16 @@ ENGLISH = st.lists(
     max_size=30,
 ).map("".join)
 LOWER = st.booleans()
-WAY = st.sampled_from(["chunks", "vectorized"])
+WAY = st.sampled_from(
+    ["chunks", "vectorized", *(["nanotoken"] if nanotoken_engine.installed() else [])]
+)
 thorough = settings(max_examples=400, deadline=None)
+
+
+def set_way(way, patch):
+    """Looks all texts up chunk by chunk, or gives all that it takes to a faster way."""
+    patch.setattr(tokenization, "_SMALLEST_BATCH", 10**9 if way == "chunks" else 0)
+    patch.setattr(tokenization, "_ENGINE_CHARACTERS", 0 if way == "nanotoken" else 10**9)
 
 
 def rows(encoding):
@@ -85,7 +91,7 @@ def encode(way, tokenizer, texts, special_tokens=False, offsets=False, character
     """encode_batch one way or the other, so few characters at a time that most batches are cut into
     several."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tokenization, "_SMALLEST_BATCH", WAYS[way])
+        set_way(way, patch)
         patch.setattr(tokenization, "_BATCH_CHARACTERS", characters)
         return tokenizer.encode_batch(texts, special_tokens, offsets)
 

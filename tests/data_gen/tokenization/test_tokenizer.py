@@ -139,7 +139,7 @@ def test_a_batch_is_its_texts_one_by_one(texts, lower, special, way):
 
 def test_full_caches_change_nothing(monkeypatch):
     monkeypatch.setattr(tokenization, "_CACHE_ENTRIES", 3)
-    monkeypatch.setattr(tokenization, "_SMALLEST_BATCH", common.WAYS["chunks"])
+    common.set_way("chunks", monkeypatch)
     tokenizer = Tokenizer(common.VOCABULARY)
     texts = ["the unaffable the, able!", "a b c d e f the", "中本a " * 3] * 2
     expected = [common.REFERENCES[True].encode(text) for text in texts]
