@@ -39,7 +39,6 @@ _OPTIONAL = {
     "huggingface_hub": ("huggingface_hub", "hub"),
     "pyarrow": ("pyarrow", "parquet"),
     "matplotlib": ("matplotlib", "plots"),
-    "nanotoken": ("nanotoken", "fast"),
     "mlflow": ("mlflow-skinny", "mlflow"),
     "wandb": ("wandb", "wandb"),
     "tensorboard_plugin_profile": ("tensorboard-plugin-profile", "profile"),
