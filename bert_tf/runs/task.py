@@ -122,6 +122,10 @@ class Task(abc.ABC):
           dtype: Keras dtype policy.
         """
 
+    def uses_fused_attention(self, devices: Devices) -> bool:
+        """Returns whether training attends by cuDNN's kernel, see `modeling/fused_attention.py`."""
+        return False
+
     def forward(self, model: BertTaskModel, features: dict, dropout: object) -> object:
         """Returns the outputs of the model that `loss` takes.
 

@@ -125,7 +125,7 @@ class RunWeights:
         options = self.task.options
         model = self.task.make_model(self.devices.dtype)
         model.encoder.recompute = options.recompute
-        model.encoder.fused_attention = options.fused_attention == "on"
+        model.encoder.fused_attention = self.task.uses_fused_attention(self.devices)
         # LoRA matrices exist only while training with LoRA; otherwise the merged kernels are used.
         if options.do_train and options.lora:
             model.encoder.enable_lora(**options.lora)

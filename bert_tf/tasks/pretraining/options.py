@@ -66,7 +66,8 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
         "auto",
         "Use cuDNN's attention kernel while training: on GPUs, in 16 bits, compiled by XLA, "
         "without dropout of the attention probabilities; packed records need compute capability "
-        "9.0. auto is off: it was not tried on a GPU yet, see docs/devices.md.",
+        "9.0. auto is on where it was measured to be faster: compiled by XLA for compute "
+        "capability 9.0 or newer, with 512 tokens or more, and no such dropout.",
         choices=("auto", "on", "off"),
     )
     # The original script has the next flags with the same defaults, except for --eval_steps.

@@ -35,6 +35,13 @@ from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.costs import BYTES_PER_TOKEN, check_memory
+from modeling.fused_attention import (
+    COMPUTE_CAPABILITY,
+    MEASURED_COMPUTE_CAPABILITY,
+    MEASURED_LENGTH,
+    PACKED_COMPUTE_CAPABILITY,
+    why_not_fused,
+)
 from modeling.losses import HeadLoss, SumOfLosses
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import (
@@ -328,13 +335,20 @@ class PretrainingTask(Task):
             "take a smaller one",
         )
 
-    def _check_fused_attention(self, devices: Devices) -> None:
-        from modeling.fused_attention import (
-            COMPUTE_CAPABILITY,
-            PACKED_COMPUTE_CAPABILITY,
-            check_fused_attention,
+    def uses_fused_attention(self, devices: Devices) -> bool:
+        if self.options.fused_attention != "auto":
+            return self.options.fused_attention == "on"
+        longest = max((phase.options.max_seq_length for phase in self._phases), default=0)
+        if not devices.jit_compile or longest < MEASURED_LENGTH:
+            return False
+        capability = devices.compute_capability
+        return (
+            capability is not None
+            and capability >= MEASURED_COMPUTE_CAPABILITY
+            and why_not_fused(self.config, devices.dtype) is None
         )
 
+    def _check_fused_attention(self, devices: Devices) -> None:
         needed = COMPUTE_CAPABILITY
         rows = ""
         if any(phase.train_records.schema.is_packed for phase in self._phases):
@@ -351,7 +365,9 @@ class PretrainingTask(Task):
                 f"--fused_attention{rows} is for GPUs of compute capability {major}.{minor} or "
                 f"newer, and this run is on {current}: leave it out"
             )
-        check_fused_attention(self.config, devices.dtype)
+        problem = why_not_fused(self.config, devices.dtype)
+        if problem is not None:
+            raise UserError(f"--fused_attention: {problem}")
 
     def _evaluated_phase(self, trainer: Run) -> int:
         """Returns the index of the phase of the step before an evaluation."""

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.runs.run import set_up_devices
+from bert_tf.tasks.pretraining import task as task_module
 from bert_tf.tasks.pretraining.data import PretrainingRecords, check_all_records, parser
 from bert_tf.tasks.pretraining.task import PretrainingTask
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset
@@ -115,6 +116,33 @@ def test_gpus_and_models_without_fused_attention(options, capability, dtype, cha
         default_devices(dtype=dtype), kind="GPU", compute_capability=capability
     )
     assert_refused(lambda: task.check_devices(devices), "--fused_attention", *parts)
+
+
+@pytest.mark.parametrize(
+    ("is_used", "changes", "device"),
+    [
+        (True, {}, {}),
+        (False, {"fused_attention": "off"}, {}),
+        (False, {"attention_probs_dropout_prob": 0.1}, {}),
+        (False, {}, {"compute_capability": (8, 6)}),
+        (False, {}, {"compute_capability": None, "kind": "CPU"}),
+        (False, {}, {"jit_compile": False}),
+        (False, {}, {"dtype": "float32"}),
+    ],
+)
+def test_fused_attention_is_chosen_where_it_was_faster(
+    options, monkeypatch, is_used, changes, device
+):
+    settings = {"attention_probs_dropout_prob": 0.0, "fused_attention": "auto", **changes}
+    task = PretrainingTask(dataclasses.replace(options, **settings))
+    devices = dataclasses.replace(
+        default_devices(dtype="mixed_bfloat16"),
+        **{"kind": "GPU", "compute_capability": (9, 0), "jit_compile": True, **device},
+    )
+    # The records have short rows, with which the kernel gains nothing.
+    assert not task.uses_fused_attention(devices)
+    monkeypatch.setattr(task_module, "MEASURED_LENGTH", LENGTH)
+    assert task.uses_fused_attention(devices) == is_used
 
 
 def test_packed_records_need_a_newer_gpu(options, tmp_path):
