@@ -12,7 +12,7 @@ import dataclasses
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import google_crc32c
 import numpy as np
@@ -60,6 +60,16 @@ class Block:
     inside_line: bool
     checksum: int
 
+    def after(self, blocks: int, documents: int) -> "Block":
+        """Returns the block as it is numbered behind so many blocks and documents of other
+        files."""
+        return dataclasses.replace(
+            self,
+            number=self.number + blocks,
+            first_document=self.first_document + documents,
+            last_document=self.last_document + documents,
+        )
+
 
 @dataclasses.dataclass
 class Documents:
@@ -84,6 +94,11 @@ class Documents:
     def size(self) -> int:
         """Number of documents."""
         return len(self.document_ids)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether all are parts of one document."""
+        return len(np.unique(self.document_ids)) == 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,54 +162,82 @@ def scan(
     size = 0
     nul_bytes = 0
     for path, name in zip(paths, names, strict=True):
-        line = 1
-        # Whether the last document has ended, and whether the next block begins inside a line.
-        has_ended = True
-        inside_line = False
-        for piece in _cut(path, name, max(portion_size // _BLOCKS_PER_PORTION, 1)):
-            data = piece.data
-            if on_bad_utf8 == "error":
-                _check_utf8(piece, name, line)
-            line += data.count(b"\n")
-            nul_bytes += data.count(b"\0")
-            # Blank pieces count as well: the progress bar must reach the size of the files.
-            advance(len(data))
-            size += len(data)
-            if not inside_line and _STARTS_BLANK.match(data):
-                has_ended = True
-            # Inside of a line a leading line break ends that line, and a blank line after it must
-            # still be found below.
-            text = data.rstrip() if inside_line else data.strip()
-            if text:
-                first = blocks[-1].last_document if blocks else -1
-                if has_ended:
-                    first += 1
-                last = first
-                if _BLANK_LINE.search(text):
-                    # Several documents end in the block; only the last one may continue, so the
-                    # numbers of the others are not needed.
-                    last += 1
-                block = Block(
-                    number=len(blocks),
-                    path=path,
-                    start=piece.start,
-                    end=piece.start + len(data),
-                    first_document=first,
-                    last_document=last,
-                    continues=not has_ended,
-                    inside_line=inside_line,
-                    checksum=google_crc32c.value(data),
-                )
-                blocks.append(block)
-                # Pieces of blank lines make no block, so an end that they contain counts for the
-                # next block.
-                has_ended = False
-            if piece.ends_document or _BLANK_LINE.search(data, len(data.rstrip())):
-                has_ended = True
-            # A last line without a line break doesn't matter here: the state is reset for each
-            # file.
-            inside_line = not data.endswith(b"\n")
+        num_blocks = len(blocks)
+        num_documents = blocks[-1].last_document + 1 if blocks else 0
+        with files.user_error(f"can't read {name}"), open(path, "rb") as file:
+            for block, data in scan_file(file, path, name, portion_size, on_bad_utf8):
+                nul_bytes += data.count(b"\0")
+                # Blank pieces count as well: the progress bar must reach the size of the files.
+                advance(len(data))
+                size += len(data)
+                if block is not None:
+                    blocks.append(block.after(num_blocks, num_documents))
     return Corpus(blocks, size, portion_size, nul_bytes)
+
+
+def scan_file(
+    file: IO[bytes], path: str, name: str, portion_size: int, on_bad_utf8: str = "error"
+) -> Iterator[tuple[Block | None, bytes]]:
+    """Yields the blocks of an open file with their bytes; None for pieces of blank lines alone.
+
+    Blocks and documents are numbered from 0.
+
+    Args:
+      path, name: the file in the blocks and in errors.
+
+    Raises:
+      UserError: the file is not UTF-8.
+    """
+    number = 0
+    last_document = -1
+    line = 1
+    # Whether the last document has ended, and whether the next block begins inside a line.
+    has_ended = True
+    inside_line = False
+    for piece in _cut(file, block_bytes(portion_size)):
+        data = piece.data
+        if on_bad_utf8 == "error":
+            _check_utf8(piece, name, line)
+        line += data.count(b"\n")
+        if not inside_line and _STARTS_BLANK.match(data):
+            has_ended = True
+        # Inside of a line a leading line break ends that line, and a blank line after it must still
+        # be found below.
+        text = data.rstrip() if inside_line else data.strip()
+        block = None
+        if text:
+            first = last_document
+            if has_ended:
+                first += 1
+            last_document = first
+            if _BLANK_LINE.search(text):
+                # Several documents end in the block; only the last one may continue, so the numbers
+                # of the others are not needed.
+                last_document += 1
+            block = Block(
+                number=number,
+                path=path,
+                start=piece.start,
+                end=piece.start + len(data),
+                first_document=first,
+                last_document=last_document,
+                continues=not has_ended,
+                inside_line=inside_line,
+                checksum=google_crc32c.value(data),
+            )
+            number += 1
+            # Pieces of blank lines make no block, so an end that they contain counts for the next
+            # block.
+            has_ended = False
+        yield block, data
+        if piece.ends_document or _BLANK_LINE.search(data, len(data.rstrip())):
+            has_ended = True
+        inside_line = not data.endswith(b"\n")
+
+
+def block_bytes(portion_size: int) -> int:
+    """Returns about how many bytes the blocks have of which portions of this size are made."""
+    return max(portion_size // _BLOCKS_PER_PORTION, 1)
 
 
 class _Piece(NamedTuple):
@@ -222,33 +265,32 @@ def _check_utf8(piece: _Piece, name: str, line: int) -> None:
         ) from None
 
 
-def _cut(path: str, name: str, block_bytes: int) -> Iterator[_Piece]:
-    """Cuts a file into pieces of about `block_bytes`, at most twice as many."""
-    limit = 2 * block_bytes
-    with files.user_error(f"can't read {name}"), open(path, "rb") as file:
-        data = b""
-        # Offset of the data in the file, and of the next piece in the data.
-        start = 0
-        position = 0
-        while True:
-            # The decision must not depend on how much was read at a time: a whole piece and one
-            # byte more must be there.
-            if len(data) - position < limit + 1:
-                data = data[position:] + file.read(max(8 * limit, 1 << 20))
-                start += position
-                position = 0
-            if position == len(data):
-                return
-            blank = _BLANK_LINE.search(data, position + block_bytes, position + limit)
-            ends_document = blank is not None or len(data) - position <= limit
-            if blank is not None:
-                end = blank.end()
-            elif ends_document:
-                end = len(data)
-            else:
-                end = _cut_inside_document(data, position, limit)
-            yield _Piece(start + position, data[position:end], ends_document)
-            position = end
+def _cut(file: IO[bytes], num_bytes: int) -> Iterator[_Piece]:
+    """Cuts a file into pieces of about `num_bytes`, at most twice as many."""
+    limit = 2 * num_bytes
+    data = b""
+    # Offset of the data in the file, and of the next piece in the data.
+    start = 0
+    position = 0
+    while True:
+        # The decision must not depend on how much was read at a time: a whole piece and one byte
+        # more must be there.
+        if len(data) - position < limit + 1:
+            data = data[position:] + file.read(max(8 * limit, 1 << 20))
+            start += position
+            position = 0
+        if position == len(data):
+            return
+        blank = _BLANK_LINE.search(data, position + num_bytes, position + limit)
+        ends_document = blank is not None or len(data) - position <= limit
+        if blank is not None:
+            end = blank.end()
+        elif ends_document:
+            end = len(data)
+        else:
+            end = _cut_inside_document(data, position, limit)
+        yield _Piece(start + position, data[position:end], ends_document)
+        position = end
 
 
 def _cut_inside_document(data: bytes, position: int, limit: int) -> int:
@@ -271,14 +313,21 @@ def _cut_inside_document(data: bytes, position: int, limit: int) -> int:
 def make_portions(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]:
     """Deals the blocks at random into portions of about `portion_size` bytes, so that each is a
     sample of the whole."""
-    # `array_split` would make empty portions of a corpus with fewer blocks than portions.
-    count = min(max(round(corpus.size / corpus.portion_size), 1), len(corpus.blocks))
-    order = rng.permutation(len(corpus.blocks))
     portions = []
-    for part in np.array_split(order, count):
-        # In the order of the text, parts of a document that was cut join again in `load`.
-        portions.append([corpus.blocks[index] for index in sorted(part)])
+    for numbers in deal(len(corpus.blocks), corpus.size, corpus.portion_size, rng):
+        portions.append([corpus.blocks[number] for number in numbers])
     return portions
+
+
+def deal(
+    num_blocks: int, size: int, portion_size: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Returns the numbers of the blocks of each portion, see `make_portions`."""
+    # `array_split` would make empty portions of a corpus with fewer blocks than portions.
+    count = min(max(round(size / portion_size), 1), num_blocks)
+    order = rng.permutation(num_blocks)
+    # In the order of the text, parts of a document that was cut join again in `load`.
+    return [np.sort(part) for part in np.array_split(order, count)]
 
 
 def find_other_documents(blocks: Sequence[Block], portion: Sequence[Block]) -> list[Block]:
@@ -300,7 +349,19 @@ def find_other_documents(blocks: Sequence[Block], portion: Sequence[Block]) -> l
     return other_blocks
 
 
-def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "error") -> Documents:
+def read_block(block: Block) -> bytes:
+    """Returns the bytes of a block of a plain local file."""
+    with files.user_error(f"can't read {block.path}"), open(block.path, "rb") as file:
+        file.seek(block.start)
+        return file.read(block.end - block.start)
+
+
+def load(
+    blocks: Sequence[Block],
+    tokenizer: Tokenizer,
+    on_bad_utf8: str = "error",
+    read: Callable[[Block], bytes] = read_block,
+) -> Documents:
     """Reads and tokenizes blocks.
 
     The counts of the result: documents (a continued one counts where it starts), sentences, tokens,
@@ -321,7 +382,7 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
     number = -1
     previous_block = None
     for block in blocks:
-        lines = _read_lines(block, on_bad_utf8)
+        lines = _lines_of(block, read(block), on_bad_utf8)
         # Blank lines are tokenized as well: their positions then need no second index.
         encoding = tokenizer.encode_batch(lines)
         has_tokens = encoding.row_lengths > 0
@@ -368,11 +429,8 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
     )
 
 
-def _read_lines(block: Block, on_bad_utf8: str) -> list[str]:
+def _lines_of(block: Block, data: bytes, on_bad_utf8: str) -> list[str]:
     """Returns the lines of a block; raises `UserError` if its bytes have changed since the scan."""
-    with files.user_error(f"can't read {block.path}"), open(block.path, "rb") as file:
-        file.seek(block.start)
-        data = file.read(block.end - block.start)
     # A text that changes while it is read would give records that no second run could reproduce.
     if google_crc32c.value(data) != block.checksum:
         raise UserError(f"{block.path} was changed while it was read: start again")

@@ -142,7 +142,11 @@ class ShardPart:
 
 def choose_bucket_bits(runs: Sequence[str]) -> int:
     """Returns the binary logarithm of the number of buckets for the rows of these runs."""
-    rows_bytes = sum(os.path.getsize(f"{run}.rows") for run in runs)
+    return bucket_bits_for(sum(os.path.getsize(f"{run}.rows") for run in runs))
+
+
+def bucket_bits_for(rows_bytes: int) -> int:
+    """Returns the binary logarithm of the number of buckets for so many bytes of rows."""
     size = min(max(rows_bytes // _TARGET_BUCKETS, _SMALLEST_BUCKET), _LARGEST_BUCKET)
     num_buckets = math.ceil(rows_bytes / size)
     # The number is rounded up to a power of two, so that a bucket is a range of the keys' leading
@@ -151,20 +155,31 @@ def choose_bucket_bits(runs: Sequence[str]) -> int:
 
 
 def plan_parts(runs: Sequence[str], bucket_bits: int, shards: int) -> list[list[ShardPart]]:
-    """Returns the parts of each shard.
-
-    Shards differ by one instance at most, the larger ones come first.
-    """
+    """Returns the parts of each shard, see `plan_shards`."""
     # Shards are planned from the keys alone; the rows, many times larger, stay on disk.
     counts = np.zeros(1 << bucket_bits, np.int64)
     for run in runs:
-        keys = np.fromfile(f"{run}.keys", np.uint64)
-        if bucket_bits:
-            buckets = (keys >> np.uint64(64 - bucket_bits)).astype(np.int64)
-        else:
-            # A shift by all 64 bits is undefined.
-            buckets = np.zeros(len(keys), np.int64)
+        buckets = buckets_of(np.fromfile(f"{run}.keys", np.uint64), bucket_bits)
         counts += np.bincount(buckets, minlength=len(counts))
+    return plan_shards(counts, shards)
+
+
+def buckets_of(keys: np.ndarray, bucket_bits: int) -> np.ndarray:
+    """Returns the bucket of each key, int64."""
+    if not bucket_bits:
+        # A shift by all 64 bits is undefined.
+        return np.zeros(len(keys), np.int64)
+    return (keys >> np.uint64(64 - bucket_bits)).astype(np.int64)
+
+
+def plan_shards(counts: np.ndarray, shards: int) -> list[list[ShardPart]]:
+    """Returns the parts of each shard.
+
+    Shards differ by one instance at most, the larger ones come first.
+
+    Args:
+      counts: int64, number of instances of each bucket.
+    """
     ends = np.cumsum(counts)
     total = int(ends[-1])
     plan: list[list[ShardPart]] = []

@@ -22,6 +22,7 @@ from data_gen.pretraining import corpus, external_shuffle, instances, packing, s
 from data_gen.pretraining.masking import Draws, Masking, MaskingRatios, mask, predictions_of
 from data_gen.pretraining.record_writer import RecordWriter, sequence_features
 from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vocabulary import Vocabulary
 
 # Purposes of random generators.
 PORTIONS = 0
@@ -61,8 +62,36 @@ def make_run(
     # Instances are made of the portion's own documents only.
     num_own = documents.size
     counts = documents.counts
-    if other_blocks and len(np.unique(documents.document_ids)) == 1:
+    if other_blocks and documents.is_single:
         documents = corpus.load(blocks + other_blocks, tokenizer, options.on_bad_utf8)
+    keys, rows = make_instances(options, tokenizer, number, documents, num_own)
+    facts = {
+        "counts": counts,
+        "instances": len(keys),
+        "text_bytes": sum(block.end - block.start for block in blocks),
+        "peak_bytes": peak_bytes(),
+    }
+    external_shuffle.write_run(path, keys, rows, facts)
+    return facts | {"peak_bytes": peak_bytes()}
+
+
+def make_instances(
+    options: PretrainingDataOptions,
+    tokenizer: Tokenizer,
+    number: int,
+    documents: corpus.Documents,
+    num_own: int,
+) -> tuple[np.ndarray, Iterator[np.ndarray]]:
+    """Makes the instances of all passes over a portion.
+
+    Args:
+      number: number of the portion.
+      documents: its documents, and behind these others to draw random segments from.
+      num_own: number of its documents.
+
+    Returns:
+      Their random keys, uint64, sorted; their rows in that order, see `_make_rows`.
+    """
     if options.next_sentence_prediction:
         make_segments = instances.segment_pairs
     else:
@@ -79,15 +108,7 @@ def make_run(
     # Sorting by independent random keys is a uniform shuffle; 64 bits make equal keys negligible.
     keys = options.generator(KEYS, number).integers(0, 2**64, len(pairs), dtype=np.uint64)
     order = np.argsort(keys, kind="stable")
-    facts = {
-        "counts": counts,
-        "instances": len(keys),
-        "text_bytes": sum(block.end - block.start for block in blocks),
-        "peak_bytes": _peak_bytes(),
-    }
-    rows = _make_rows(pairs, order, documents.ids, options.max_seq_length, tokenizer)
-    external_shuffle.write_run(path, keys[order], rows, facts)
-    return facts | {"peak_bytes": _peak_bytes()}
+    return keys[order], _make_rows(pairs, order, documents.ids, options.max_seq_length, tokenizer)
 
 
 def _make_rows(
@@ -133,50 +154,60 @@ def make_part(
       Facts: counts (of `statistics.count_instances`), bytes, peak_bytes.
     """
     part, path = work
-    vocab_size = tokenizer_of(options).vocabulary.size
-    dtype = external_shuffle.row_type(options.max_seq_length, vocab_size)
+    tokenizer = tokenizer_of(options)
+    dtype = external_shuffle.row_type(options.max_seq_length, tokenizer.vocabulary.size)
     rows, order = external_shuffle.read_bucket(runs, part.bucket, bucket_bits, dtype)
-    rows = rows[order[part.first : part.last]]
-    masks = options.generator(MASKS, part.shard, part.number)
-    packs = options.generator(PACKS, part.shard, part.number)
-    counts: dict[str, int] = {}
     temporary = files.unshared_name(path)
     with external_shuffle.disk_errors(path):
         with open(temporary, "wb") as raw:
-            file: Any
-            if options.gzip_compress:
-                # Parts are complete gzip members, and concatenated members are a gzip file.
-                file = gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0)
-            else:
-                file = raw
-            for data, batch_counts in _serialize(rows, options, masks, packs):
-                file.write(data)
-                statistics.add(counts, batch_counts)
-            if file is not raw:
-                file.close()
+            counts = write_part(options, tokenizer, part, rows[order[part.first : part.last]], raw)
             size = raw.tell()
-        facts = {"counts": counts, "bytes": size, "peak_bytes": _peak_bytes()}
+        facts = {"counts": counts, "bytes": size, "peak_bytes": peak_bytes()}
         # The facts come last: a part counts only with them, so a kill in between makes it again.
         os.replace(temporary, path)
         external_shuffle.write_facts(path, facts)
     return facts
 
 
+def write_part(
+    options: PretrainingDataOptions,
+    tokenizer: Tokenizer,
+    part: external_shuffle.ShardPart,
+    rows: np.ndarray,
+    raw: Any,
+) -> dict[str, int]:
+    """Masks, packs and serializes the instances of a part into an open file; returns counts of
+    `statistics.count_instances`."""
+    masks = options.generator(MASKS, part.shard, part.number)
+    packs = options.generator(PACKS, part.shard, part.number)
+    counts: dict[str, int] = {}
+    file: Any = raw
+    if options.gzip_compress:
+        # Parts are complete gzip members, and concatenated members are a gzip file.
+        file = gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0)
+    for data, batch_counts in _serialize(rows, options, tokenizer.vocabulary, masks, packs):
+        file.write(data)
+        statistics.add(counts, batch_counts)
+    if file is not raw:
+        file.close()
+    return counts
+
+
 def _serialize(
     rows: np.ndarray,
     options: PretrainingDataOptions,
+    vocabulary: Vocabulary,
     masks: np.random.Generator,
     packs: np.random.Generator,
 ) -> Iterator[tuple[bytes, dict[str, int]]]:
     """Masks instances, packs them if the options say so, and yields their records and counts, some
     at a time."""
     batch = max(_TOKENS_AT_ONCE // options.max_seq_length, 1)
-    vocab_size = tokenizer_of(options).vocabulary.size
     schema = options.schema
     if not options.packed:
         for begin in range(0, len(rows), batch):
-            features, _, counts = _features(rows[begin : begin + batch], options, masks)
-            yield _writer(schema, vocab_size).encode(features), counts
+            features, _, counts = _features(rows[begin : begin + batch], options, vocabulary, masks)
+            yield _writer(schema, vocabulary.size).encode(features), counts
         return
     packed = _pack(rows, options, packs)
     order = np.lexsort((packed.number, packed.row))  # row by row
@@ -185,7 +216,7 @@ def _serialize(
         last = min(first + batch, packed.rows)
         begin, end = np.searchsorted(row_of, (first, last))
         selected = order[begin:end]
-        features, length, counts = _features(rows[selected], options, masks)
+        features, length, counts = _features(rows[selected], options, vocabulary, masks)
         part = packing.Packs(
             row=packed.row[selected] - first,
             number=packed.number[selected],
@@ -195,7 +226,7 @@ def _serialize(
         features = packing.put_in_rows(features, length, part, schema)
         counts["rows"] = last - first
         counts["positions"] = (last - first) * options.max_seq_length
-        yield _writer(schema, vocab_size).encode(features), counts
+        yield _writer(schema, vocabulary.size).encode(features), counts
 
 
 def _pack(
@@ -228,7 +259,10 @@ def _lengths(rows: np.ndarray) -> _Lengths:
 
 
 def _features(
-    rows: np.ndarray, options: PretrainingDataOptions, rng: np.random.Generator
+    rows: np.ndarray,
+    options: PretrainingDataOptions,
+    vocabulary: Vocabulary,
+    rng: np.random.Generator,
 ) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, int]]:
     """Returns features of unpacked records, lengths [B] and counts of instances.
 
@@ -240,7 +274,7 @@ def _features(
     if options.dynamic_masking:
         masked = None
     else:
-        masked = mask(input_ids, length, a_length + 1, _masking(options), Draws(rng))
+        masked = mask(input_ids, length, a_length + 1, _masking(options, vocabulary), Draws(rng))
     features = sequence_features(input_ids, length, a_length + 2, rows["random_next"], masked)
     counts = statistics.count_instances(
         masked, options.max_seq_length, length, a_length, b_length, rows["random_next"]
@@ -248,8 +282,7 @@ def _features(
     return features, length, counts
 
 
-def _masking(options: PretrainingDataOptions) -> Masking:
-    vocabulary = tokenizer_of(options).vocabulary
+def _masking(options: PretrainingDataOptions, vocabulary: Vocabulary) -> Masking:
     return Masking(
         options.max_predictions_per_seq,
         options.masked_lm_prob,
@@ -260,7 +293,7 @@ def _masking(options: PretrainingDataOptions) -> Masking:
     )
 
 
-def _peak_bytes() -> int:
+def peak_bytes() -> int:
     """Returns the largest resident memory of this process so far; 0 on Windows, where Python does
     not know it."""
     try:
