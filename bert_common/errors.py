@@ -38,6 +38,7 @@ _OPTIONAL = {
     "onnxruntime": ("onnxruntime", "onnx"),
     "huggingface_hub": ("huggingface_hub", "hub"),
     "pyarrow": ("pyarrow", "parquet"),
+    "apache_beam": ("apache-beam", "beam"),
     "matplotlib": ("matplotlib", "plots"),
     "mlflow": ("mlflow-skinny", "mlflow"),
     "wandb": ("wandb", "wandb"),

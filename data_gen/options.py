@@ -13,17 +13,23 @@ Library code takes the same classes: the command line makes `PretrainingDataOpti
 import dataclasses
 import os
 import re
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from bert_common import files, parallel
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, FILES, LARGEST_INT64, OUTPUT, Options, option
+from bert_common.plugins import Plugins
 from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
 from data_gen.pretraining.records import STATISTICS_SUFFIX, shard_names
 from data_gen.pretraining.schema import Schema
 
+# Work of a script → the function of its options that does it in a pipeline of Apache Beam.
+PIPELINES = Plugins(
+    "pipeline of Apache Beam for",
+    {"records": "data_gen.beam.records:generate", "a corpus": "data_gen.beam.corpus:prepare"},
+)
 TEXT_FILES = "Text files: comma-separated paths and patterns; compressed or not."
 # More shards have few records each, and renames and disk writes take most of the time.
 _MAX_SHARDS = 10_000
@@ -62,7 +68,32 @@ class TextOptions(WorkerOptions):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CorpusOptions(TextOptions):
+class EngineOptions(TextOptions):
+    """Where the work is done."""
+
+    beam_pipeline_options: str | None = option(
+        None,
+        "Work in a pipeline of Apache Beam with these options, e.g. runner=FlinkRunner,"
+        "flink_master=HOST:8081; the output is the same. See docs/many_machines.md.",
+        affects_result=False,
+    )
+    # Flags of work on this machine.
+    _own_machine: ClassVar[tuple[str, ...]] = ("num_workers",)
+
+    def check(self) -> None:
+        super().check()
+        if self.beam_pipeline_options is None:
+            return
+        for name in self._own_machine:
+            if getattr(self, name):
+                raise UserError(
+                    f"--{name}: with --beam_pipeline_options the runner decides who works, and "
+                    "repeats what failed: leave it out"
+                )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CorpusOptions(EngineOptions):
     """Corpus preparation."""
 
     input_file: str = option(None, TEXT_FILES, required=True, path=FILES)
@@ -169,7 +200,7 @@ class Share(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PretrainingDataOptions(MaskingOptions, TextOptions):
+class PretrainingDataOptions(MaskingOptions, EngineOptions):
     """Pre-training data."""
 
     masked_lm_prob: float = option(0.15, "Fraction of the tokens to predict.", minimum=0, maximum=1)
@@ -230,6 +261,7 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
         "to write its share of the files.",
         affects_result=False,
     )
+    _own_machine: ClassVar[tuple[str, ...]] = ("num_workers", "resume", "part")
 
     def check(self) -> None:
         super().check()
@@ -249,10 +281,11 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
             if self.masking != DEFAULT_RATIOS:
                 raise UserError(f"--masking: {_GIVE_IN_TRAINING}")
         for name in self.output_file.split(","):
-            if files.is_remote(name.strip()):
+            if files.is_remote(name.strip()) and self.beam_pipeline_options is None:
                 raise UserError(
                     f"--output_file: {name.strip()} is not on a local disk, where the work "
-                    "directory beside it must be: write the records on a local disk, then copy them"
+                    "directory beside it must be: write the records on a local disk, then copy "
+                    "them, or give --beam_pipeline_options"
                 )
 
     def _check_part(self) -> None:

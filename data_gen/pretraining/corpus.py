@@ -11,7 +11,7 @@ tokenizes one portion. The cuts depend on the text alone, never on the number of
 import dataclasses
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, NamedTuple
 
 import google_crc32c
@@ -336,17 +336,24 @@ def find_other_documents(blocks: Sequence[Block], portion: Sequence[Block]) -> l
     These are the next few blocks after its first one, and from the beginning again, that contain
     another document.
     """
+    first = portion[0].number
+    following = (blocks[(first + step) % len(blocks)] for step in range(1, len(blocks)))
+    return list(other_documents(following, portion))
+
+
+def other_documents(following: Iterable[Block], portion: Sequence[Block]) -> Iterator[Block]:
+    """Yields those of `find_other_documents` out of the blocks after its first one, to the end and
+    from the beginning again."""
     own_numbers = {block.number for block in portion}
     document = portion[0].last_document
-    other_blocks = []
-    for step in range(1, len(blocks)):
-        block = blocks[(portion[0].number + step) % len(blocks)]
+    missing = _BLOCKS_TO_DRAW_FROM
+    for block in following:
         is_same = block.first_document == document and block.last_document == document
         if block.number not in own_numbers and not is_same:
-            other_blocks.append(block)
-            if len(other_blocks) == _BLOCKS_TO_DRAW_FROM:
-                break
-    return other_blocks
+            yield block
+            missing -= 1
+            if not missing:
+                return
 
 
 def read_block(block: Block) -> bytes:

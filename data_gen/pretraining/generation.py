@@ -31,30 +31,41 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from bert_common import files, json_files, outputs, parallel
 from bert_common.errors import UserError, say
 from bert_common.options import declared_options
 from bert_common.progress import Progress, painter
-from data_gen.options import PretrainingDataOptions, Share
+from data_gen.options import PIPELINES, PretrainingDataOptions, Share
 from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
 from data_gen.pretraining.work_directory import WorkDirectory
 from data_gen.pretraining.workers import PORTIONS, tokenizer_of
 from data_gen.text.corpus_kinds import check_plain_text
 from data_gen.tokenization import nanotoken_engine
+from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import check_beside
 
 _NUM_PRINTED_EXAMPLES = 3
 # Options that do not change the bytes of the records, and the names of files, which are compared
 # separately.
-_NOT_COMPARED = ("input_file", "output_file", "num_workers", "resume", "part")
+_NOT_COMPARED = (
+    "input_file",
+    "output_file",
+    "num_workers",
+    "resume",
+    "part",
+    "beam_pipeline_options",
+)
 # Steps of a share (--part).
 _PREPARED, _WRITTEN = "prepared", "written"
 
 
 def run(options: PretrainingDataOptions) -> None:
     """Runs the command: generates, then prints some examples, the statistics and the warnings."""
+    make: Callable[[PretrainingDataOptions], dict | None] = generate
+    if options.beam_pipeline_options is not None:
+        make = PIPELINES.load("records")
     files.check_readable(options.vocab_file, "vocab_file")
     tokenizer = tokenizer_of(options)
     # Nothing but the flag says the casing of a vocabulary that stands alone.
@@ -68,7 +79,7 @@ def run(options: PretrainingDataOptions) -> None:
     note = _predictions_note(options)
     if note is not None:
         say(note, file=sys.stderr)
-    result = generate(options)
+    result = make(options)
     if result is None:
         return
     output_files, stats_file = options.output_files()
@@ -129,24 +140,8 @@ def generate(options: PretrainingDataOptions) -> dict | None:
         something in the way, or the vocabulary contradicts the `tokenizer_config.json` beside it;
         with --part, another share is not prepared, or was prepared with other settings.
     """
-    tokenizer = tokenizer_of(options)
-    check_beside(tokenizer.vocabulary, options.do_lower_case, options.strip_accents)
-    # A vocabulary without [MASK] is refused here.
-    _ = tokenizer.vocabulary.mask_id
-    # All paths are checked before the scan, which takes long for a large corpus.
-    input_files = files.expand_patterns(options.input_file, "input_file")
-    for path in input_files:
-        check_plain_text(files.check_readable(path, "input_file"), "input_file")
-    output_files, stats_file = options.output_files()
-    for path in (*output_files, stats_file):
-        outputs.check_output_file(path, "output_file")
-        if files.is_special(path):
-            raise UserError(
-                f"--output_file: {path} is a device or a pipe: records are assembled in files"
-            )
-    for path in output_files:
-        files.make_output_directory(os.path.dirname(path) or ".", "output_file")
-    identity = _identity(options, input_files, output_files)
+    input_files, output_files, stats_file = check_files(options)
+    identity = identity_of(options, input_files, output_files)
     continues = options.resume or options.part is not None
     if continues and all(os.path.exists(path) for path in [stats_file, *output_files]):
         finished = json_files.read_object(stats_file)
@@ -167,10 +162,37 @@ def generate(options: PretrainingDataOptions) -> dict | None:
         _check_text(work, [prepared], input_files)
         runs = [work.run_path(number) for number in range(prepared["portions"])]
         written = _write(options, work, runs, output_files)
-        result = _statistics(options, identity, [prepared], [written], output_files)
+        result = statistics_of(
+            options, tokenizer_of(options), identity, [prepared], [written], output_files
+        )
         work.publish(dict(enumerate(output_files)), stats_file)
         work.finish(stats_file, result)
     return result
+
+
+def check_files(options: PretrainingDataOptions) -> tuple[list[str], list[str], str]:
+    """Checks all paths and the vocabulary, before hours of work; see `generate`.
+
+    Returns:
+      (input files, output files, file of the statistics).
+    """
+    tokenizer = tokenizer_of(options)
+    check_beside(tokenizer.vocabulary, options.do_lower_case, options.strip_accents)
+    # A vocabulary without [MASK] is refused here.
+    _ = tokenizer.vocabulary.mask_id
+    input_files = files.expand_patterns(options.input_file, "input_file")
+    for path in input_files:
+        check_plain_text(files.check_readable(path, "input_file"), "input_file")
+    output_files, stats_file = options.output_files()
+    for path in (*output_files, stats_file):
+        outputs.check_output_file(path, "output_file")
+        if files.is_special(path):
+            raise UserError(
+                f"--output_file: {path} is a device or a pipe: records are assembled in files"
+            )
+    for path in output_files:
+        files.make_output_directory(files.parent_directory(path), "output_file")
+    return input_files, output_files, stats_file
 
 
 def _next_step(
@@ -209,7 +231,9 @@ def _next_step(
         if missing:
             say(f"--part={options.part} has written its files; to come: {', '.join(missing)}")
             return None
-        result = _statistics(options, identity, prepared, list(written.values()), output_files)
+        result = statistics_of(
+            options, tokenizer_of(options), identity, prepared, list(written.values()), output_files
+        )
         work.finish(stats_file, result)
         for other in shares:
             if other is not work:
@@ -240,7 +264,7 @@ def _facts_of(shares: Sequence[WorkDirectory], step: str) -> dict[int, dict]:
     return found
 
 
-def _identity(
+def identity_of(
     options: PretrainingDataOptions, input_files: Sequence[str], output_files: Sequence[str]
 ) -> dict:
     """Returns all that the bytes of the records depend on, which --resume compares."""
@@ -257,7 +281,7 @@ def _identity(
     identity["strip_accents"] = tokenizer.strip_accents
     # Size and time stand for the content: hashing a large corpus would cost as much as a scan.
     identity["input_file"] = [files.state(path) for path in input_files]
-    identity["output_file"] = [os.path.abspath(path) for path in output_files]
+    identity["output_file"] = [files.absolute(path) for path in output_files]
     return identity
 
 
@@ -296,8 +320,13 @@ def _check_text(work: WorkDirectory, prepared: Sequence[dict], input_files: Sequ
     """Raises `UserError` if there are no tokens in all of the text."""
     if not any(facts["counts"].get("tokens") for facts in prepared):
         work.keep = False
-        names = ", ".join(input_files[:3]) + (", …" if len(input_files) > 3 else "")
-        raise UserError(f"--input_file: no text in {names}")
+        raise no_text(input_files)
+
+
+def no_text(input_files: Sequence[str]) -> UserError:
+    """Returns the error of files without any token."""
+    names = ", ".join(input_files[:3]) + (", …" if len(input_files) > 3 else "")
+    return UserError(f"--input_file: no text in {names}")
 
 
 def _write(
@@ -339,8 +368,9 @@ def _write(
     return {"counts": counts, "peak_bytes": peak_bytes, "seconds": seconds, "shards": shards}
 
 
-def _statistics(
+def statistics_of(
     options: PretrainingDataOptions,
+    tokenizer: Tokenizer,
     identity: dict,
     prepared: Sequence[dict],
     written: Sequence[dict],
@@ -356,7 +386,7 @@ def _statistics(
         shards.update(facts["shards"])
     return {
         **identity,
-        "vocab_size": tokenizer_of(options).vocabulary.size,
+        "vocab_size": tokenizer.vocabulary.size,
         "instances": counts["instances"],
         "shards": [shards[str(number)] for number in range(len(output_files))],
         "counts": counts,
