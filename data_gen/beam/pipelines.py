@@ -30,15 +30,22 @@ from bert_common import files, remote_files
 from bert_common.errors import UserError, in_one_line
 
 _FLAG = "--beam_pipeline_options"
-# Beam knows it under its whole name only. The default of Beam, Prism, is a program that it
+# Runners that Beam knows under their whole names only. Its default, Prism, is a program that it
 # downloads.
-_WHOLE_NAMES = {"FnApiRunner": "apache_beam.runners.portability.fn_api_runner.FnApiRunner"}
+_WHOLE_NAMES = {
+    "FnApiRunner": "apache_beam.runners.portability.fn_api_runner.FnApiRunner",
+    "DaskRunner": "apache_beam.runners.dask.dask_runner.DaskRunner",
+}
 # After 300 s, Beam's own value, the stream of states ends by which it follows a pipeline.
 _DEFAULTS = ("--job_server_timeout=2592000", "--default_sdk_harness_log_level=ERROR")
 # Of a worker's traceback, which some runners send as a text, the message for the user.
 _USER_ERROR = re.compile(r"\bUserError: (.+?)(?: \[while running|\\n|\n|$)")
 # Dask's bags keep as many partitions as they begin with: the most processes that work at a time.
 _FEWEST_BEGINNINGS = 64
+# Name of what a pipeline keeps for the process that has started it.
+RESULT = "result"
+# Key of what is brought together in one place.
+ALL = 0
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 Step = Callable[[Any, Any], Iterator[Any]]
@@ -140,8 +147,8 @@ class Job:
     facts: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def keep(self, name: str, value: Any) -> None:
-        """Keeps a value that is too large to travel with each step; see `kept`."""
-        with files.open_file(f"{self.work}/{name}", "wb") as file:
+        """Keeps a value, too large to travel with each step, for `kept` in later steps."""
+        with files.atomic_write(f"{self.work}/{name}", "wb") as file:
             pickle.dump(value, file)
 
     def kept(self, name: str) -> Any:
@@ -153,7 +160,7 @@ class Job:
         return f"{self.work}/{name}.{os.urandom(8).hex()}"
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=2)
 def _kept(path: str) -> Any:
     with files.open_file(path, "rb") as file:
         return pickle.load(file)
@@ -240,8 +247,10 @@ def process_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def run(job: Job, build: Callable[[Flow], Any]) -> None:
+def run(job: Job, build: Callable[[Flow], Any]) -> Any:
     """Runs a pipeline to its end, and removes the work directory.
+
+    Returns what the last step has kept as `RESULT`.
 
     Args:
       build: makes the steps behind `Flow.of_files`. The last one must depend on all others: Dask's
@@ -263,6 +272,7 @@ def run(job: Job, build: Callable[[Flow], Any]) -> None:
             raise
         except Exception as error:
             raise _user_error(error) from error
+        return job.kept(RESULT)
     finally:
         with contextlib.suppress(OSError):
             files.remove_tree(job.work)

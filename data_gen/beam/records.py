@@ -24,14 +24,14 @@ import numpy as np
 from bert_common import files, json_files
 from bert_common.errors import UserError
 from data_gen.beam import pipelines
-from data_gen.beam.pipelines import Flow, Job
+from data_gen.beam.pipelines import ALL, RESULT, Flow, Job
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, generation, statistics, workers
 from data_gen.pretraining.external_shuffle import ShardPart
 
-# Key of what is brought together in one place.
-_ALL = 0
+# Names of what is kept for all steps.
 _TOKENIZER = "tokenizer"
+_PLACES = "places"
 # Groups in which counts are added up before they are brought together.
 _SUMS = 64
 _COPY_BYTES = 1 << 20
@@ -62,15 +62,8 @@ class Place(NamedTuple):
 
 
 class PlacedBlock(NamedTuple):
-    """A block on its way to a portion.
+    """A block, and its bytes, on the way to a portion."""
 
-    Attributes:
-      is_other: it is there to draw random segments from.
-      place: its place among the own or among the other blocks.
-    """
-
-    is_other: bool
-    place: int
     block: corpus.Block
     data: bytes
 
@@ -147,30 +140,23 @@ def generate(options: PretrainingDataOptions) -> dict:
         stats_file=files.absolute(stats_file),
     )
     job.keep(_TOKENIZER, workers.tokenizer_of(options))
-    pipelines.run(job, _build)
-    return json_files.read_object(stats_file)
+    return pipelines.run(job, _build)
 
 
 def _build(input_files: Flow) -> None:
     sizes = input_files.through(measure).grouped("sizes")
     scanned = sizes.through(tell_size).grouped("files to scan").through(scan).grouped("scanned")
-    placed = scanned.through(place)
-    blocks = placed.only("place").grouped("files to read").through(read)
+    blocks = scanned.through(place).grouped("files to read").through(read)
     made = blocks.grouped("portions").through(make)
-    # Portions that are one document need blocks of others, and are made once more.
-    found = made.only("alone").grouped("alone portions", placed.only("table")).through(find_others)
-    lonely = made.only("again").grouped("lonely portions", found).through(make_with_others)
-    rows = made.only("rows")
-    more_rows = lonely.only("rows", "more ")
-    facts = made.only("facts").grouped("facts of portions", lonely.only("facts", "more "))
-    total = facts.through(add_facts).grouped("all facts", placed.only("size")).through(tell_bits)
-    split = rows.grouped("rows of portions", more_rows, total.only("bits")).through(split_rows)
+    total = made.only("facts").grouped("facts of portions").through(add_facts)
+    told = total.grouped("all facts").through(tell_bits)
+    split = made.only("rows").grouped("rows of portions", told.only("bits")).through(split_rows)
     counted = split.only("counts").grouped("counts of buckets").through(add_counts)
     planned = counted.grouped("all counts").through(plan)
     pieces = split.only("rows", "split ").grouped("buckets", planned.only("parts"))
     parts = pieces.through(write_parts).grouped("parts of shards", planned.only("shards"))
     shards = parts.through(write_shard)
-    shards.grouped("shards", total.only("prepared")).through(publish)
+    shards.grouped("shards", told.only("prepared")).through(publish)
 
 
 def measure(job: Job, file: tuple[int, str]) -> Iterator[tuple]:
@@ -184,7 +170,7 @@ def measure(job: Job, file: tuple[int, str]) -> Iterator[tuple]:
             size = 0
             for data in iter(functools.partial(text.read, _COPY_BYTES), b""):
                 size += len(data)
-    yield _ALL, size
+    yield ALL, size
 
 
 def tell_size(job: Job, sizes: tuple[int, Iterable[int]]) -> Iterator[tuple]:
@@ -216,11 +202,11 @@ def scan(job: Job, file: tuple[int, Iterable[int]]) -> Iterator[tuple]:
         last = block or last
     blocks = 0 if last is None else last.number + 1
     documents = 0 if last is None else last.last_document + 1
-    yield _ALL, FileFacts(number, blocks, documents, nul_bytes, num_bytes)
+    yield ALL, FileFacts(number, blocks, documents, nul_bytes, num_bytes)
 
 
 def place(job: Job, scanned: tuple[int, Iterable[FileFacts]]) -> Iterator[tuple]:
-    """(all, facts of files) → the place of each file, their table, and the size of the text."""
+    """(all, facts of files) → (number of a file, its place)."""
     table = sorted(scanned[1])
     total = functools.reduce(_sum, table)
     if not total.blocks:
@@ -230,10 +216,9 @@ def place(job: Job, scanned: tuple[int, Iterable[FileFacts]]) -> Iterator[tuple]
     for own in table:
         places.append(Place(before, own, total))
         before = _sum(before, own)
+    job.keep(_PLACES, places)
     for found in places:
-        yield "place", (found.own.number, found)
-    yield "table", (_ALL, places)
-    yield "size", (_ALL, total)
+        yield found.own.number, found
 
 
 def _sum(a: FileFacts, b: FileFacts) -> FileFacts:
@@ -267,7 +252,7 @@ def read(job: Job, file: tuple[int, Iterable[Place]]) -> Iterator[tuple]:
     _, (found,) = file
     portion_of = _portions_of_blocks(job.options, found.all.blocks, found.all.bytes)
     for block, data in _placed_blocks(job, found):
-        yield int(portion_of[block.number]), PlacedBlock(False, block.number, block, data)
+        yield int(portion_of[block.number]), PlacedBlock(block, data)
 
 
 def _portions_of_blocks(options: PretrainingDataOptions, blocks: int, size: int) -> np.ndarray:
@@ -281,51 +266,15 @@ def _portions_of_blocks(options: PretrainingDataOptions, blocks: int, size: int)
 
 
 def make(job: Job, group: tuple[int, Iterable[PlacedBlock]]) -> Iterator[tuple]:
-    """(portion, blocks) → its rows and facts; or, if it is one document, a request for others."""
+    """(portion, blocks) → (portion, rows); facts of the portion."""
     portion, values = group
-    placed = list(values)
-    own, documents = _load(job, placed)
+    placed = sorted(values, key=_number)
+    documents = _load(job, placed)
+    # Instances are made of the portion's own documents only.
+    num_own = documents.size
+    counts = documents.counts
     if documents.is_single:
-        yield "alone", (_ALL, (portion, own))
-        for value in placed:
-            yield "again", (portion, value)
-    else:
-        yield from _made(job, portion, own, documents, documents.size, documents.counts)
-
-
-def make_with_others(job: Job, group: tuple[int, Iterable[PlacedBlock]]) -> Iterator[tuple]:
-    """(portion, blocks) → its rows and facts, with random segments from the other blocks."""
-    portion, values = group
-    placed = list(values)
-    own, alone = _load(job, [value for value in placed if not value.is_other])
-    _, documents = _load(job, placed)
-    yield from _made(job, portion, own, documents, alone.size, alone.counts)
-
-
-def _load(job: Job, placed: list[PlacedBlock]) -> tuple[list[corpus.Block], corpus.Documents]:
-    """Returns the blocks in order, the others behind, and their tokens."""
-    data = {value.block.number: value.data for value in placed}
-    blocks = []
-    for value in sorted(placed, key=_order_in_portion):
-        blocks.append(value.block)
-    documents = corpus.load(
-        blocks, job.kept(_TOKENIZER), job.options.on_bad_utf8, lambda block: data[block.number]
-    )
-    return blocks, documents
-
-
-def _order_in_portion(value: PlacedBlock) -> tuple[bool, int]:
-    return value.is_other, value.place
-
-
-def _made(
-    job: Job,
-    portion: int,
-    blocks: list[corpus.Block],
-    documents: corpus.Documents,
-    num_own: int,
-    counts: dict[str, int],
-) -> Iterator[tuple]:
+        documents = _load(job, [*placed, *_others(job, [value.block for value in placed])])
     keys, batches = workers.make_instances(
         job.options, job.kept(_TOKENIZER), portion, documents, num_own
     )
@@ -336,6 +285,32 @@ def _made(
         found = Rows(portion, number, keys[begin:end].tobytes(), rows.tobytes())
         yield "rows", (portion, found)
     yield "facts", (portion % _SUMS, PortionFacts(1, len(keys), _facts(counts)))
+
+
+def _number(value: PlacedBlock) -> int:
+    return value.block.number
+
+
+def _load(job: Job, placed: list[PlacedBlock]) -> corpus.Documents:
+    """Returns the tokens of blocks."""
+    data = {value.block.number: value.data for value in placed}
+    return corpus.load(
+        [value.block for value in placed],
+        job.kept(_TOKENIZER),
+        job.options.on_bad_utf8,
+        lambda block: data[block.number],
+    )
+
+
+def _others(job: Job, own: list[corpus.Block]) -> Iterator[PlacedBlock]:
+    """Yields the blocks of `corpus.find_other_documents`; the files are read again for them."""
+    places: list[Place] = job.kept(_PLACES)
+    if places[0].all.documents == 1:
+        return
+    latest: list[bytes] = []
+    following = _blocks_after(job, places, own[0].number, latest)
+    for block in corpus.other_documents(following, own):
+        yield PlacedBlock(block, latest[-1])
 
 
 def _facts(counts: dict[str, int]) -> Facts:
@@ -351,24 +326,6 @@ def _joined(facts: Iterable[Facts]) -> Facts:
         peak_bytes = max(peak_bytes, part.peak_bytes)
         processes |= part.processes
     return Facts(counts, peak_bytes, processes)
-
-
-def find_others(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[tuple]:
-    """(all, portions of one document, and the table of files) → (portion, another block).
-
-    The blocks are those of `corpus.find_other_documents`; the files are read again for them.
-    """
-    places: list[Place] = next(value for value in group[1] if isinstance(value, list))
-    if places[0].all.documents == 1:
-        return
-    for value in group[1]:
-        if isinstance(value, list):
-            continue
-        portion, own = value
-        latest: list[bytes] = []
-        following = _blocks_after(job, places, own[0].number, latest)
-        for order, block in enumerate(corpus.other_documents(following, own)):
-            yield portion, PlacedBlock(True, order, block, latest[-1])
 
 
 def _blocks_after(
@@ -394,18 +351,13 @@ def add_facts(job: Job, group: tuple[int, Iterable[PortionFacts]]) -> Iterator[t
     found = list(group[1])
     portions = sum(facts.portions for facts in found)
     instances = sum(facts.instances for facts in found)
-    yield _ALL, PortionFacts(portions, instances, _joined(facts.facts for facts in found))
+    yield ALL, PortionFacts(portions, instances, _joined(facts.facts for facts in found))
 
 
-def tell_bits(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[tuple]:
-    """(all, facts of portions, and of the text) → (portion, bits of its buckets), facts of all."""
-    found = []
-    for value in group[1]:
-        if isinstance(value, PortionFacts):
-            found.append(value)
-        else:
-            size = value
-    ((_, total),) = add_facts(job, (_ALL, found))
+def tell_bits(job: Job, group: tuple[int, Iterable[PortionFacts]]) -> Iterator[tuple]:
+    """(all, facts of portions) → (portion, bits of its buckets); facts of all."""
+    ((_, total),) = add_facts(job, group)
+    size = job.kept(_PLACES)[0].all
     counts = {"nul_bytes": size.nul_bytes}
     statistics.add(counts, total.facts.counts)
     if not counts["tokens"]:
@@ -420,7 +372,7 @@ def tell_bits(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[tuple]:
         "seconds": 0.0,
         "processes": total.facts.processes,
     }
-    yield "prepared", (_ALL, prepared)
+    yield "prepared", (ALL, prepared)
 
 
 def _row_type(job: Job) -> np.dtype:
@@ -454,7 +406,7 @@ def split_rows(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[tuple]:
 
 def add_counts(job: Job, group: tuple[int, Iterable[bytes]]) -> Iterator[tuple]:
     """(group of portions, instances of each bucket) → (all, their sum)."""
-    yield _ALL, _sum_of_arrays(group[1]).tobytes()
+    yield ALL, _sum_of_arrays(group[1]).tobytes()
 
 
 def _sum_of_arrays(arrays: Iterable[bytes]) -> np.ndarray:
@@ -518,7 +470,7 @@ def write_shard(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[tuple]:
                     shutil.copyfileobj(source, target, _COPY_BYTES)
     size = sum(part.bytes for part in parts)
     facts = _joined(part.facts for part in parts)
-    yield _ALL, ShardFacts(shard, path, size, instances, facts)
+    yield ALL, ShardFacts(shard, path, size, instances, facts)
 
 
 def publish(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[str]:
@@ -560,4 +512,5 @@ def publish(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[str]:
     )
     result["run"]["num_workers"] = len(prepared["processes"] | facts.processes)
     json_files.write(stats_file, result)
+    job.keep(RESULT, result)
     yield stats_file

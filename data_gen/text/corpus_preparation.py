@@ -27,7 +27,7 @@ from nupunkt.models import load_default_model
 from bert_common import files, outputs, parallel
 from bert_common.errors import UserError, say
 from bert_common.progress import Progress
-from data_gen.options import CorpusOptions
+from data_gen.options import PIPELINES, CorpusOptions
 from data_gen.text.corpus_readers import ReadingNotes, read_documents
 from data_gen.text.duplicates import DocumentPart, DuplicateFilter
 
@@ -278,8 +278,12 @@ def run(options: CorpusOptions) -> None:
             f"--held_out_file: {options.held_out_file} is also --output_file, which would be lost: "
             "give it another name"
         )
-    written, notes = prepare_corpus(input_files, options)
-    say(report(len(input_files), written, notes, options.held_out_fraction))
+    if options.beam_pipeline_options is None:
+        written, notes = prepare_corpus(input_files, options)
+        text = report(len(input_files), written, notes, options.held_out_fraction)
+    else:
+        text = PIPELINES.load("a corpus")(options, input_files)
+    say(text)
 
 
 def prepare_corpus(
@@ -288,17 +292,30 @@ def prepare_corpus(
     """Reads, splits and writes the corpus.
 
     Returns:
-      Path → its writer, of the output and, if there is one, the held-out output; and notes about
-      the input.
+      What `write_corpus` returns, and notes about the input.
 
     Raises:
-      UserError: an input can't be read or holds no text at all, or an output can't be written. No
-        output exists then.
+      UserError: as `write_corpus`, or an input can't be read.
     """
     notes = ReadingNotes()
     total = sum(files.file_size(path) for path in input_files)
+    with Progress("sentences", total=total, unit="B") as progress:
+        # Closing ends the workers if an output can't be written.
+        with contextlib.closing(_split(input_files, options, notes, progress.advance)) as portions:
+            written = write_corpus(itertools.chain.from_iterable(portions), options)
+    return written, notes
+
+
+def write_corpus(parts: Iterable[SplitPart], options: CorpusOptions) -> dict[str, CorpusWriter]:
+    """Writes the parts of all documents, in order.
+
+    Returns:
+      Path → its writer, of the output and, if there is one, the held-out output.
+
+    Raises:
+      UserError: there is no text at all, or an output can't be written. No output exists then.
+    """
     with contextlib.ExitStack() as stack:
-        progress = stack.enter_context(Progress("sentences", total=total, unit="B"))
         main = _open_writer(options.output_file, stack)
         written = {options.output_file: main}
         # No document is held out without the file, see `CorpusOptions.check`.
@@ -306,10 +323,7 @@ def prepare_corpus(
         if options.held_out_file:
             held_out = _open_writer(options.held_out_file, stack)
             written[options.held_out_file] = held_out
-        # Closing ends the workers if an output can't be written.
-        portions = _split(input_files, options, notes, progress.advance)
-        stack.enter_context(contextlib.closing(portions))
-        for part in itertools.chain.from_iterable(portions):
+        for part in parts:
             writer = held_out if part.held_out else main
             writer.write(part)
         # A document is only counted when the next one begins.
@@ -319,7 +333,7 @@ def prepare_corpus(
             raise UserError("all documents were held out: lower --held_out_fraction")
         if not main.documents:
             raise UserError("--input_file: there is no text in the input")
-    return written, notes
+    return written
 
 
 def _open_writer(path: str, stack: contextlib.ExitStack) -> CorpusWriter:
@@ -344,11 +358,12 @@ def _split(
     parts = make_parts(documents, options.held_out_fraction, options.seed)
     duplicates = DuplicateFilter(options.remove_duplicates, notes)
     parts = duplicates.apply(parts)
-    portions = parallel.portions(parts, _num_characters, _PORTION_CHARACTERS)
+    portions = parallel.portions(parts, num_characters, _PORTION_CHARACTERS)
     return parallel.ordered_map(split_portion, portions, options.workers)
 
 
-def _num_characters(part: DocumentPart) -> int:
+def num_characters(part: DocumentPart) -> int:
+    """Returns the size of a part."""
     return sum(len(paragraph) for paragraph in part.paragraphs)
 
 

@@ -84,6 +84,16 @@ class ReadingNotes:
     duplicate_paragraphs: int = 0
     removes_duplicates: bool = False
 
+    def add(self, other: "ReadingNotes") -> None:
+        """Adds the notes about files that come after these."""
+        self.bad_utf8_lines += other.bad_utf8_lines
+        self.nul_characters += other.nul_characters
+        self.empty_files += other.empty_files
+        self.layouts.update(other.layouts)
+        self.duplicate_documents += other.duplicate_documents
+        self.duplicate_paragraphs += other.duplicate_paragraphs
+        self.removes_duplicates |= other.removes_duplicates
+
 
 class Lines:
     """Iterates over (line number from 1, decoded text without its line end) for any line ends."""

@@ -6,12 +6,13 @@ eight bytes is kept for each document and paragraph, in a table of at most 256 M
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from data_gen.text.corpus_readers import ReadingNotes
 
+DOCUMENT, PARAGRAPH = b"document", b"paragraph"
 # Hashes in a bucket of the table, and its first and its greatest number of buckets: 256 MiB for 34
 # million documents and paragraphs.
 _HASHES_PER_BUCKET = 8
@@ -80,6 +81,33 @@ class HashTable:
             self._next[part] = np.count_nonzero(remaining, axis=1) % _HASHES_PER_BUCKET
 
 
+def texts_of(part: DocumentPart) -> list[bytes]:
+    """Returns the paragraphs of a part as they are compared."""
+    return [paragraph.strip().encode() for paragraph in part.paragraphs]
+
+
+def fingerprint(text: bytes, kind: bytes) -> int:
+    """Returns the hash of a text, 64 bits; `kind` makes a document of one paragraph differ from
+    that paragraph."""
+    digest = hashlib.blake2b(text, digest_size=8, person=kind).digest()
+    return int.from_bytes(digest, "big")
+
+
+def fingerprints(part: DocumentPart) -> Iterator[int]:
+    """Yields all hashes that `DuplicateFilter` may ask for: of the part and of its paragraphs."""
+    texts = texts_of(part)
+    yield fingerprint(b"\n".join(texts), DOCUMENT)
+    for text in texts:
+        yield fingerprint(text, PARAGRAPH)
+
+
+class Table(Protocol):
+    """A set of hashes."""
+
+    def add(self, digest: int) -> bool:
+        """Adds a hash; returns whether it was there already."""
+
+
 class DuplicateFilter:
     """Counts the documents and paragraphs that occurred before, word for word.
 
@@ -91,19 +119,19 @@ class DuplicateFilter:
       notes: counts them.
     """
 
-    def __init__(self, remove: bool, notes: ReadingNotes, table: HashTable | None = None):
+    def __init__(self, remove: bool, notes: ReadingNotes, table: Table | None = None):
         self._remove = remove
         self._notes = notes
         notes.removes_duplicates = remove
-        self._table = HashTable() if table is None else table
+        self._table: Table = HashTable() if table is None else table
 
     def apply(self, parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
         """Yields the parts, without duplicates if these are left out."""
         for part in parts:
-            texts = [paragraph.strip().encode() for paragraph in part.paragraphs]
+            texts = texts_of(part)
             if not any(texts):
                 continue
-            if self._is_known(b"\n".join(texts), b"document"):
+            if self._is_known(b"\n".join(texts), DOCUMENT):
                 self._notes.duplicate_documents += 1
                 if not self._remove:
                     yield part
@@ -111,13 +139,11 @@ class DuplicateFilter:
             remaining = []
             for paragraph, text in zip(part.paragraphs, texts, strict=True):
                 # Blank lines are no text that could repeat.
-                is_known = bool(text) and self._is_known(text, b"paragraph")
+                is_known = bool(text) and self._is_known(text, PARAGRAPH)
                 self._notes.duplicate_paragraphs += is_known
                 if not (is_known and self._remove):
                     remaining.append(paragraph)
             yield part._replace(paragraphs=remaining)
 
     def _is_known(self, text: bytes, kind: bytes) -> bool:
-        # The kind makes a document of one paragraph differ from that paragraph.
-        digest = hashlib.blake2b(text, digest_size=8, person=kind).digest()
-        return self._table.add(int.from_bytes(digest, "big"))
+        return self._table.add(fingerprint(text, kind))
