@@ -4,6 +4,7 @@
 # make cheap  what differs between Pythons and needs no training, 3 minutes; PYTHON=python3.12 VENV=.venv-3.12 names another
 # make smoke  the package on the other Pythons that are here, some minutes
 # make aot    compares the plans of XLA's compilers for GPUs and TPUs with those in benchmarks/aot_golden.json, some minutes
+# make beam   the environment of data generation on Apache Beam (beam), with Dask; tests of it run where it is there
 # make pages  runs the commands of README and the tutorial, small
 # make env    only the environment (.venv); with GPU=1 also CUDA's libraries
 # make docs   the documentation as a site, in output/site
@@ -14,7 +15,7 @@ PYTHON ?= $(shell $(dir $(lastword $(MAKEFILE_LIST))).ci/python $(PYTHONS))
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: env demo test cheap smoke aot pages docs lint lock clean
+.PHONY: env demo test cheap smoke aot beam pages docs lint lock clean
 
 env: $(VENV)/.complete $(foreach name,GPU PEERS LOWEST NEWEST,$(if $($(name)),$(VENV)/.complete-$(name)))
 
@@ -89,6 +90,15 @@ aot/.complete: benchmarks/aot_requirements.txt | $(VENV)/.complete
 aot: env aot/.complete
 	$(BIN)/python benchmarks/aot.py --check $(AOT_ARGS)
 
+# Another one, as Beam and the lock take different versions. Without --only-binary pip may compile a Beam of years ago.
+beam/.complete: requirements-beam.txt
+	$(PYTHON) -m venv beam
+	@echo "installing Apache Beam and Dask into beam: 0.5 GB"
+	beam/bin/python -m pip install --disable-pip-version-check --only-binary apache-beam -r requirements-beam.txt
+	touch $@
+
+beam: beam/.complete
+
 # All commands of README, the tutorial and the page of released weights, at small sizes.
 pages: env
 	$(BIN)/python -m pytest -q -m pages tests/test_pages.py
@@ -105,4 +115,4 @@ lint: env
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv* aot demo_output
+	rm -rf .venv* aot beam demo_output

@@ -37,7 +37,7 @@ _WHOLE_NAMES = {
     "DaskRunner": "apache_beam.runners.dask.dask_runner.DaskRunner",
 }
 # After 300 s, Beam's own value, the stream of states ends by which it follows a pipeline.
-_DEFAULTS = ("--job_server_timeout=2592000", "--default_sdk_harness_log_level=ERROR")
+_DEFAULTS = ("--job_server_timeout=2592000", "--default_sdk_harness_log_level=CRITICAL")
 # Of a worker's traceback, which some runners send as a text, the message for the user.
 _USER_ERROR = re.compile(r"\bUserError: (.+?)(?: \[while running|\\n|\n|$)")
 # Dask's bags keep as many partitions as they begin with: the most processes that work at a time.
@@ -79,6 +79,9 @@ class BeamFiles:
         found = self.glob(f"{path.rstrip('/')}/*")
         if found:
             FileSystems.delete(found)
+        # An object store has no directories.
+        with contextlib.suppress(OSError):
+            FileSystems.delete([path])
 
     def listdir(self, path: str) -> list[str]:
         return [os.path.basename(name) for name in self.glob(f"{path.rstrip('/')}/*")]
@@ -268,8 +271,6 @@ def run(job: Job, build: Callable[[Flow], Any]) -> Any:
         build(Flow.of_files(job, pipeline))
         try:
             pipeline.run().wait_until_finish()
-        except UserError:
-            raise
         except Exception as error:
             raise _user_error(error) from error
         return job.kept(RESULT)
@@ -281,7 +282,7 @@ def run(job: Job, build: Callable[[Flow], Any]) -> Any:
 def _user_error(error: Exception) -> UserError:
     """Returns the error of a pipeline that failed: what a worker said, or the last line of its
     traceback."""
-    found = _USER_ERROR.search(str(error))
+    found = _USER_ERROR.search(f"{type(error).__name__}: {error}")
     if found:
         return UserError(found[1])
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -304,8 +305,8 @@ def _runner_and_options(text: str) -> tuple[Any, PipelineOptions]:
                 f"{_FLAG}={text}: {word!r} is no option: name=value,name=value is expected, e.g. "
                 "runner=FnApiRunner,direct_num_workers=2"
             )
-    # It warns of Google's clients that are missing, whatever the runner.
-    logging.getLogger("apache_beam.io.gcp.internal.clients").setLevel(logging.ERROR)
+    # Beam prints tracebacks of errors that are also raised.
+    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     printed = io.StringIO()
     try:
         with contextlib.redirect_stderr(printed):
