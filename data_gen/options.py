@@ -67,6 +67,26 @@ class TextOptions(WorkerOptions):
     )
 
 
+class Share(NamedTuple):
+    """Work of one of some machines: items `number`, `number` + `machines` and so on, from 0."""
+
+    number: int
+    machines: int
+
+    @property
+    def name(self) -> str:
+        """For names of files, e.g. "1-of-4"."""
+        return f"{self.number + 1}-of-{self.machines}"
+
+    def names(self) -> list[str]:
+        """Returns the names of the shares of all machines."""
+        return [Share(number, self.machines).name for number in range(self.machines)]
+
+    def of(self, total: int) -> range:
+        """Returns the numbers of the items, of so many, that this machine does."""
+        return range(self.number, total, self.machines)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EngineOptions(TextOptions):
     """Where the work is done."""
@@ -77,19 +97,38 @@ class EngineOptions(TextOptions):
         "flink_master=HOST:8081; the output is the same. See docs/many_machines.md.",
         affects_result=False,
     )
-    # Flags of work on this machine.
-    _own_machine: ClassVar[tuple[str, ...]] = ("num_workers",)
+    part: str | None = option(
+        None,
+        "Share of this machine, e.g. 1/4, of work in a directory that all machines see. Give the "
+        "command twice on each: first to prepare its share of the text, and when all are prepared "
+        "to write the output.",
+        affects_result=False,
+    )
+    # Flags of work that no engine does.
+    _without_engine: ClassVar[tuple[str, ...]] = ("num_workers", "part")
 
     def check(self) -> None:
         super().check()
+        if self.part is not None:
+            is_part = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", str(self.part))
+            if not is_part or self.share.number >= self.share.machines:
+                raise UserError(f"--part={self.part}: a number and how many there are, e.g. 1/4")
         if self.beam_pipeline_options is None:
             return
-        for name in self._own_machine:
+        for name in self._without_engine:
             if getattr(self, name):
                 raise UserError(
                     f"--{name}: with --beam_pipeline_options the runner decides who works, and "
                     "repeats what failed: leave it out"
                 )
+
+    @property
+    def share(self) -> Share:
+        """The work of this machine, by --part."""
+        if self.part is None:
+            return Share(0, 1)
+        number, _, count = self.part.partition("/")
+        return Share(int(number) - 1, int(count))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -183,22 +222,6 @@ class MaskingOptions(Options):
         MaskingRatios.parse(self.masking)
 
 
-class Share(NamedTuple):
-    """Work of one of some machines: items `number`, `number` + `machines` and so on, from 0."""
-
-    number: int
-    machines: int
-
-    @property
-    def name(self) -> str:
-        """For names of files, e.g. "1-of-4"."""
-        return f"{self.number + 1}-of-{self.machines}"
-
-    def of(self, total: int) -> range:
-        """Returns the numbers of the items, of so many, that this machine does."""
-        return range(self.number, total, self.machines)
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainingDataOptions(MaskingOptions, EngineOptions):
     """Pre-training data."""
@@ -254,19 +277,17 @@ class PretrainingDataOptions(MaskingOptions, EngineOptions):
     )
     gzip_compress: bool = option(False, "Compress the records with gzip, under the same names.")
     resume: bool = option(False, "Resume an interrupted run with the same flags.")
-    part: str | None = option(
-        None,
-        "Share of this machine, e.g. 1/4, of work in a directory that all machines see. Give the "
-        "command twice on each: first to prepare its share of the text, and when all are prepared "
-        "to write its share of the files.",
-        affects_result=False,
-    )
-    _own_machine: ClassVar[tuple[str, ...]] = ("num_workers", "resume", "part")
+    _without_engine: ClassVar[tuple[str, ...]] = ("num_workers", "part", "resume")
 
     def check(self) -> None:
         super().check()
-        if self.part is not None:
-            self._check_part()
+        num_files = len(self.output_files()[0])
+        machines = self.share.machines
+        if machines > num_files:
+            raise UserError(
+                f"--part={self.part}: {machines} machines can't share {num_files} files: give "
+                f"--output_file=NAME@{machines} or more"
+            )
         # [CLS] and one [SEP] per segment are never masked.
         num_special_tokens = 3 if self.next_sentence_prediction else 2
         maskable = self.max_seq_length - num_special_tokens
@@ -287,26 +308,6 @@ class PretrainingDataOptions(MaskingOptions, EngineOptions):
                     "directory beside it must be: write the records on a local disk, then copy "
                     "them, or give --beam_pipeline_options"
                 )
-
-    def _check_part(self) -> None:
-        is_part = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", str(self.part))
-        if not is_part or self.share.number >= self.share.machines:
-            raise UserError(f"--part={self.part}: a number and how many there are, e.g. 1/4")
-        num_files = len(self.output_files()[0])
-        machines = self.share.machines
-        if machines > num_files:
-            raise UserError(
-                f"--part={self.part}: {machines} machines can't share {num_files} files: give "
-                f"--output_file=NAME@{machines} or more"
-            )
-
-    @property
-    def share(self) -> Share:
-        """The work of this machine, by --part."""
-        if self.part is None:
-            return Share(0, 1)
-        number, _, count = self.part.partition("/")
-        return Share(int(number) - 1, int(count))
 
     @property
     def schema(self) -> Schema:

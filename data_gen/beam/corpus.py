@@ -10,7 +10,6 @@ process writes the output, as it is one file.
 """
 
 import dataclasses
-import itertools
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ from data_gen.options import CorpusOptions
 from data_gen.text import corpus_preparation
 from data_gen.text.corpus_preparation import SplitPart
 from data_gen.text.corpus_readers import ReadingNotes, read_documents
-from data_gen.text.duplicates import DocumentPart, DuplicateFilter, fingerprints
+from data_gen.text.duplicates import DocumentPart, DuplicateFilter, digests_of
 
 _TEXT_CHARACTERS = 4 << 20
 # Stored bytes of input for a group of fingerprints, which then are some megabytes.
@@ -113,10 +112,7 @@ def read_texts(job: Job, file: tuple[int, str]) -> Iterator[tuple]:
             document = number * _DOCUMENTS_OF_A_FILE + part.document
             numbered.append(part._replace(document=document))
         yield "texts", ((number, text), numbered)
-        digests = np.fromiter(
-            itertools.chain.from_iterable(fingerprints(part) for part in found), np.uint64
-        )
-        digests = np.unique(digests)
+        digests = np.unique(np.fromiter(_all_digests(found), np.uint64))
         groups = digests % np.uint64(job.facts["groups"])
         for group in np.unique(groups).tolist():
             selected = digests[groups == group]
@@ -124,6 +120,15 @@ def read_texts(job: Job, file: tuple[int, str]) -> Iterator[tuple]:
     if notes.empty_files:
         notes.empty_files = [job.facts["names"][number]]
     yield "notes", (ALL, Sentences(number, -1, "", notes))
+
+
+def _all_digests(parts: Iterable[DocumentPart]) -> Iterator[int]:
+    for part in parts:
+        digests = digests_of(part)
+        yield digests.document
+        for digest in digests.paragraphs:
+            if digest is not None:
+                yield digest
 
 
 def find_first(job: Job, group: tuple[int, Iterable[Fingerprints]]) -> Iterator[tuple]:

@@ -37,9 +37,15 @@ from bert_common import files, json_files, outputs, parallel
 from bert_common.errors import UserError, say
 from bert_common.options import declared_options
 from bert_common.progress import Progress, painter
-from data_gen.options import PIPELINES, PretrainingDataOptions, Share
+from data_gen.options import PIPELINES, PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
-from data_gen.pretraining.work_directory import WorkDirectory
+from data_gen.pretraining.work_directory import (
+    PREPARED,
+    WRITTEN,
+    WorkDirectory,
+    all_prepared,
+    facts_of,
+)
 from data_gen.pretraining.workers import PORTIONS, tokenizer_of
 from data_gen.text.corpus_kinds import check_plain_text
 from data_gen.tokenization import nanotoken_engine
@@ -57,8 +63,6 @@ _NOT_COMPARED = (
     "part",
     "beam_pipeline_options",
 )
-# Steps of a share (--part).
-_PREPARED, _WRITTEN = "prepared", "written"
 
 
 def run(options: PretrainingDataOptions) -> None:
@@ -205,28 +209,27 @@ def _next_step(
     """Does the next step of a share; see `generate`."""
     share = options.share
     shares = []
-    for number in range(share.machines):
-        name = Share(number, share.machines).name
+    for name in share.names():
         shares.append(WorkDirectory(output_files[0], identity, resume=True, share=name))
     with shares[share.number] as work:
-        if work.read_step(_PREPARED) is None:
-            work.write_step(_PREPARED, _prepare(options, work, input_files))
+        if work.read_step(PREPARED) is None:
+            work.write_step(PREPARED, _prepare(options, work, input_files))
             say(
                 f"--part={options.part} is prepared: when all {share.machines} are, give the same "
                 "commands again to write the files"
             )
             return None
-        prepared = _all_prepared(options, shares)
+        prepared = all_prepared(shares, str(options.part))
         _check_text(work, prepared, input_files)
-        if work.read_step(_WRITTEN) is None:
+        if work.read_step(WRITTEN) is None:
             runs = []
             for number in range(prepared[0]["portions"]):
                 runs.append(shares[number % share.machines].run_path(number))
             facts = _write(options, work, runs, output_files)
             own_files = {number: output_files[number] for number in share.of(len(output_files))}
             work.publish(own_files, stats_file)
-            work.write_step(_WRITTEN, facts)
-        written = _facts_of(shares, _WRITTEN)
+            work.write_step(WRITTEN, facts)
+        written = facts_of(shares, WRITTEN)
         missing = [str(number) for number in range(1, share.machines + 1) if number not in written]
         if missing:
             say(f"--part={options.part} has written its files; to come: {', '.join(missing)}")
@@ -239,29 +242,6 @@ def _next_step(
             if other is not work:
                 other.remove()
     return result
-
-
-def _all_prepared(options: PretrainingDataOptions, shares: Sequence[WorkDirectory]) -> list[dict]:
-    """Returns the facts of all prepared shares; raises `UserError` if one is not, or differs."""
-    prepared = _facts_of(shares, _PREPARED)
-    for number, other in enumerate(shares, 1):
-        if number not in prepared:
-            raise UserError(
-                f"--part={options.part} is prepared, --part={number}/{len(shares)} is not: "
-                "prepare it by the same command, then write the files by this one"
-            )
-        other.check_same()
-    return list(prepared.values())
-
-
-def _facts_of(shares: Sequence[WorkDirectory], step: str) -> dict[int, dict]:
-    """Returns number, from 1, → facts of the shares that have ended a step."""
-    found = {}
-    for number, other in enumerate(shares, 1):
-        facts = other.read_step(step)
-        if facts is not None:
-            found[number] = facts
-    return found
 
 
 def identity_of(

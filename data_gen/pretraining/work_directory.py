@@ -20,6 +20,8 @@ from bert_common import files, json_files, locks
 from bert_common.errors import UserError, say
 from data_gen.pretraining.external_shuffle import ShardPart, disk_errors, read_facts
 
+# Steps of a share (--part).
+PREPARED, WRITTEN = "prepared", "written"
 _SYNC_EVERY_BYTES = 64 << 20
 # Names in a work directory: nothing else is ever removed. Earlier versions wrote "lock" and
 # "outcome".
@@ -185,6 +187,13 @@ class WorkDirectory:
         """Notes that a step of a share is complete; see `read_step`."""
         json_files.write(os.path.join(self.path, f"{step}.json"), facts)
 
+    def leave_note(self, step: str, facts: dict) -> None:
+        """Removes the texts of another share, and notes for its machine that a step is done."""
+        self.write_step(step, facts)
+        for name in os.listdir(self.path):
+            if name.startswith("text-"):
+                os.unlink(os.path.join(self.path, name))
+
     def remove(self) -> None:
         """Removes the directory of another share, unless a process holds it."""
         with contextlib.suppress(UserError, OSError):
@@ -275,3 +284,33 @@ class WorkDirectory:
         """Writes the statistics of all records; the directory is removed afterwards."""
         json_files.write(stats_file, stats)
         self.keep = False
+
+
+def all_prepared(shares: Sequence[WorkDirectory], part: str) -> list[dict]:
+    """Returns the facts of all prepared shares.
+
+    Args:
+      part: the value of --part.
+
+    Raises:
+      UserError: one is not prepared, or was prepared with other settings.
+    """
+    prepared = facts_of(shares, PREPARED)
+    for number, other in enumerate(shares, 1):
+        if number not in prepared:
+            raise UserError(
+                f"--part={part} is prepared, --part={number}/{len(shares)} is not: prepare it by "
+                "the same command, then write the output by this one"
+            )
+        other.check_same()
+    return list(prepared.values())
+
+
+def facts_of(shares: Sequence[WorkDirectory], step: str) -> dict[int, dict]:
+    """Returns number, from 1, → facts of the shares that have ended a step."""
+    found = {}
+    for number, other in enumerate(shares, 1):
+        facts = other.read_step(step)
+        if facts is not None:
+            found[number] = facts
+    return found

@@ -11,14 +11,17 @@ its list of abbreviations, and the sentence ends of scripts without the Latin fu
 `docs/corpus.md` shows the result for hard cases, and where it fails.
 """
 
+import collections
 import contextlib
 import dataclasses
 import functools
 import gzip
 import hashlib
 import itertools
+import json
+import os
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
 from nupunkt import PunktSentenceTokenizer
@@ -26,10 +29,13 @@ from nupunkt.models import load_default_model
 
 from bert_common import files, outputs, parallel
 from bert_common.errors import UserError, say
+from bert_common.options import declared_options
 from bert_common.progress import Progress
 from data_gen.options import PIPELINES, CorpusOptions
+from data_gen.pretraining.external_shuffle import disk_errors
+from data_gen.pretraining.work_directory import PREPARED, WRITTEN, WorkDirectory, all_prepared
 from data_gen.text.corpus_readers import ReadingNotes, read_documents
-from data_gen.text.duplicates import DocumentPart, DuplicateFilter
+from data_gen.text.duplicates import Digests, DocumentPart, DuplicateFilter, digests_of
 
 # Number of characters that a worker gets at a time: some 50 ms of work.
 _PORTION_CHARACTERS = 1 << 18
@@ -165,19 +171,22 @@ def split_portion(portion: list[DocumentPart]) -> list[SplitPart]:
         sentences: list[str] = []
         for paragraph in part.paragraphs:
             sentences += split_sentences(paragraph)
-        # Words of a sentence are separated by single spaces.
-        word_counts = [sentence.count(" ") + 1 for sentence in sentences]
-        split_parts.append(
-            SplitPart(
-                document=part.document,
-                held_out=part.held_out,
-                text="".join(f"{sentence}\n" for sentence in sentences).encode(),
-                num_sentences=len(sentences),
-                num_words=sum(word_counts),
-                num_long_sentences=sum(count > _WORDS_IN_LONG_SENTENCE for count in word_counts),
-            )
-        )
+        split_parts.append(split_part(part.document, part.held_out, sentences))
     return split_parts
+
+
+def split_part(document: int, held_out: bool, sentences: Sequence[str]) -> SplitPart:
+    """Returns a document part as it is written."""
+    # Words of a sentence are separated by single spaces.
+    word_counts = [sentence.count(" ") + 1 for sentence in sentences]
+    return SplitPart(
+        document=document,
+        held_out=held_out,
+        text="".join(f"{sentence}\n" for sentence in sentences).encode(),
+        num_sentences=len(sentences),
+        num_words=sum(word_counts),
+        num_long_sentences=sum(count > _WORDS_IN_LONG_SENTENCE for count in word_counts),
+    )
 
 
 def split_sentences(paragraph: str) -> list[str]:
@@ -278,32 +287,171 @@ def run(options: CorpusOptions) -> None:
             f"--held_out_file: {options.held_out_file} is also --output_file, which would be lost: "
             "give it another name"
         )
-    if options.beam_pipeline_options is None:
-        written, notes = prepare_corpus(input_files, options)
-        text = report(len(input_files), written, notes, options.held_out_fraction)
-    else:
-        text = PIPELINES.load("a corpus")(options, input_files)
-    say(text)
+    if options.beam_pipeline_options is not None:
+        say(PIPELINES.load("a corpus")(options, input_files))
+        return
+    result = prepare_corpus(input_files, options)
+    if result is not None:
+        written, notes = result
+        say(report(len(input_files), written, notes, options.held_out_fraction))
 
 
 def prepare_corpus(
     input_files: Sequence[str], options: CorpusOptions
-) -> tuple[dict[str, CorpusWriter], ReadingNotes]:
+) -> tuple[dict[str, CorpusWriter], ReadingNotes] | None:
     """Reads, splits and writes the corpus.
 
+    With --part one of several machines does its next step: it splits its share of the files or,
+    when all have been split, writes the output if it is the first of them.
+
     Returns:
-      What `write_corpus` returns, and notes about the input.
+      What `write_corpus` returns, and notes about the input; None if the output is to come, or is
+      written by another machine.
 
     Raises:
-      UserError: as `write_corpus`, or an input can't be read.
+      UserError: as `write_corpus`, or an input can't be read; with --part, another share is not
+        prepared, or was prepared with other settings.
     """
     notes = ReadingNotes()
+    if options.part is not None:
+        return _next_step(input_files, options, notes)
     total = sum(files.file_size(path) for path in input_files)
     with Progress("sentences", total=total, unit="B") as progress:
+        documents = itertools.chain.from_iterable(
+            read_documents(path, options, notes, progress.advance) for path in input_files
+        )
+        parts = make_parts(documents, options.held_out_fraction, options.seed)
+        parts = DuplicateFilter(options.remove_duplicates, notes).apply(parts)
+        portions = parallel.portions(parts, num_characters, _PORTION_CHARACTERS)
         # Closing ends the workers if an output can't be written.
-        with contextlib.closing(_split(input_files, options, notes, progress.advance)) as portions:
-            written = write_corpus(itertools.chain.from_iterable(portions), options)
+        with contextlib.closing(
+            parallel.ordered_map(split_portion, portions, options.workers)
+        ) as split:
+            written = write_corpus(itertools.chain.from_iterable(split), options)
     return written, notes
+
+
+def _next_step(
+    input_files: Sequence[str], options: CorpusOptions, notes: ReadingNotes
+) -> tuple[dict[str, CorpusWriter], ReadingNotes] | None:
+    """Does the next step of a share; see `prepare_corpus`."""
+    share = options.share
+    identity = _identity(input_files, options)
+    shares = []
+    for name in share.names():
+        shares.append(WorkDirectory(options.output_file, identity, resume=True, share=name))
+    with shares[share.number] as work:
+        if work.read_step(PREPARED) is None:
+            _split_share(input_files, options, work)
+            work.write_step(PREPARED, {"files": len(input_files)})
+            say(
+                f"--part={options.part} is prepared: when all {share.machines} are, give the same "
+                "commands again to write the output"
+            )
+            return None
+        if share.number:
+            facts = work.read_step(WRITTEN)
+            if facts is not None and facts["written"]:
+                work.keep = False
+                say(f"{options.output_file} is written")
+                return None
+            all_prepared(shares, str(options.part))
+            work.write_step(WRITTEN, {"written": False})
+            say(f"--part=1/{share.machines} writes the output")
+            return None
+        all_prepared(shares, str(options.part))
+        prepared = _prepared_parts(len(input_files), shares, options, notes)
+        written = write_corpus(prepared, options)
+        work.keep = False
+        for other in shares[1:]:
+            # Its second command was given, or is to come and must find that all is done.
+            if other.read_step(WRITTEN) is not None:
+                other.remove()
+            else:
+                other.leave_note(WRITTEN, {"written": True})
+    return written, notes
+
+
+def _identity(input_files: Sequence[str], options: CorpusOptions) -> dict:
+    """Returns all that the output depends on."""
+    identity: dict[str, Any] = {}
+    for declared in declared_options(CorpusOptions):
+        if declared.name not in ("num_workers", "part", "beam_pipeline_options"):
+            identity[declared.name] = getattr(options, declared.name)
+    identity["input_file"] = [files.state(path) for path in input_files]
+    for name in ("output_file", "held_out_file"):
+        identity[name] = identity[name] and os.path.abspath(identity[name])
+    return identity
+
+
+class _PreparedPart(NamedTuple):
+    """A document part before its duplicates are known; `sentences` are those of each paragraph."""
+
+    document: int
+    held_out: bool
+    digests: Digests
+    sentences: list[list[str]]
+
+
+def _prepare_portion(portion: list[DocumentPart]) -> list[_PreparedPart]:
+    """Splits each document part into sentences; runs in the workers."""
+    prepared = []
+    for part in portion:
+        sentences = [split_sentences(paragraph) for paragraph in part.paragraphs]
+        prepared.append(_PreparedPart(part.document, part.held_out, digests_of(part), sentences))
+    return prepared
+
+
+def _split_share(input_files: Sequence[str], options: CorpusOptions, work: WorkDirectory) -> None:
+    """Splits the files of a share, into a file of the work directory for each.
+
+    A line of it is a portion; the last one has the notes.
+    """
+    own_files = options.share.of(len(input_files))
+    total = sum(files.file_size(input_files[number]) for number in own_files)
+    with Progress("sentences", total=total, unit="B") as progress:
+        for number in own_files:
+            path = work.text_path(number)
+            if os.path.exists(path):
+                progress.advance(files.file_size(input_files[number]))
+                continue
+            notes = ReadingNotes()
+            documents = read_documents(input_files[number], options, notes, progress.advance)
+            parts = make_parts(documents, options.held_out_fraction, options.seed)
+            portions = parallel.portions(parts, num_characters, _PORTION_CHARACTERS)
+            temporary = files.unshared_name(path)
+            with disk_errors(path), open(temporary, "w", encoding="utf-8") as file:
+                for prepared in parallel.ordered_map(_prepare_portion, portions, options.workers):
+                    file.write(json.dumps(prepared) + "\n")
+                file.write(json.dumps(vars(notes)) + "\n")
+            os.replace(temporary, path)
+
+
+def _prepared_parts(
+    num_files: int, shares: Sequence[WorkDirectory], options: CorpusOptions, notes: ReadingNotes
+) -> Iterator[SplitPart]:
+    """Yields the parts of all shares without duplicates, if these are left out, and adds to the
+    notes."""
+    duplicates = DuplicateFilter(options.remove_duplicates, notes)
+    for number in range(num_files):
+        path = shares[number % len(shares)].text_path(number)
+        with files.user_error(f"can't read {path}"), open(path, encoding="utf-8") as file:
+            for line in file:
+                content = json.loads(line)
+                if isinstance(content, dict):
+                    layouts: collections.Counter = collections.Counter(content.pop("layouts"))
+                    notes.add(ReadingNotes(layouts=layouts, **content))
+                    continue
+                for document, held_out, digests, sentences in content:
+                    kept = duplicates.kept(Digests(*digests))
+                    if kept is not None:
+                        remaining = itertools.compress(sentences, kept)
+                        # Each file counts its documents from 0.
+                        yield split_part(
+                            document * num_files + number,
+                            held_out,
+                            list(itertools.chain.from_iterable(remaining)),
+                        )
 
 
 def write_corpus(parts: Iterable[SplitPart], options: CorpusOptions) -> dict[str, CorpusWriter]:
@@ -343,23 +491,6 @@ def _open_writer(path: str, stack: contextlib.ExitStack) -> CorpusWriter:
     # The header has neither name nor time, so that equal texts give equal bytes.
     zipped: Any = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
     return CorpusWriter(zipped)
-
-
-def _split(
-    input_files: Iterable[str],
-    options: CorpusOptions,
-    notes: ReadingNotes,
-    progress: Callable[[int], None],
-) -> Generator[list[SplitPart], None, None]:
-    """Returns the parts of the documents of files, split into sentences, in order."""
-    documents = itertools.chain.from_iterable(
-        read_documents(path, options, notes, progress) for path in input_files
-    )
-    parts = make_parts(documents, options.held_out_fraction, options.seed)
-    duplicates = DuplicateFilter(options.remove_duplicates, notes)
-    parts = duplicates.apply(parts)
-    portions = parallel.portions(parts, num_characters, _PORTION_CHARACTERS)
-    return parallel.ordered_map(split_portion, portions, options.workers)
 
 
 def num_characters(part: DocumentPart) -> int:

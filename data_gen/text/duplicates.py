@@ -5,6 +5,7 @@ eight bytes is kept for each document and paragraph, in a table of at most 256 M
 """
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
@@ -12,7 +13,6 @@ import numpy as np
 
 from data_gen.text.corpus_readers import ReadingNotes
 
-DOCUMENT, PARAGRAPH = b"document", b"paragraph"
 # Hashes in a bucket of the table, and its first and its greatest number of buckets: 256 MiB for 34
 # million documents and paragraphs.
 _HASHES_PER_BUCKET = 8
@@ -81,24 +81,27 @@ class HashTable:
             self._next[part] = np.count_nonzero(remaining, axis=1) % _HASHES_PER_BUCKET
 
 
-def texts_of(part: DocumentPart) -> list[bytes]:
-    """Returns the paragraphs of a part as they are compared."""
-    return [paragraph.strip().encode() for paragraph in part.paragraphs]
+class Digests(NamedTuple):
+    """Hashes of a document part: of all of it, and of each paragraph, None for a blank one."""
+
+    document: int
+    paragraphs: list[int | None]
 
 
-def fingerprint(text: bytes, kind: bytes) -> int:
-    """Returns the hash of a text, 64 bits; `kind` makes a document of one paragraph differ from
-    that paragraph."""
+def digests_of(part: DocumentPart) -> Digests:
+    """Returns the hashes by which a part is compared, 64 bits each."""
+    texts = [paragraph.strip().encode() for paragraph in part.paragraphs]
+    paragraphs: list[int | None] = []
+    for text in texts:
+        # Blank lines are no text that could repeat.
+        paragraphs.append(_digest(text, b"paragraph") if text else None)
+    return Digests(_digest(b"\n".join(texts), b"document"), paragraphs)
+
+
+def _digest(text: bytes, kind: bytes) -> int:
+    # The kind makes a document of one paragraph differ from that paragraph.
     digest = hashlib.blake2b(text, digest_size=8, person=kind).digest()
     return int.from_bytes(digest, "big")
-
-
-def fingerprints(part: DocumentPart) -> Iterator[int]:
-    """Yields all hashes that `DuplicateFilter` may ask for: of the part and of its paragraphs."""
-    texts = texts_of(part)
-    yield fingerprint(b"\n".join(texts), DOCUMENT)
-    for text in texts:
-        yield fingerprint(text, PARAGRAPH)
 
 
 class Table(Protocol):
@@ -128,22 +131,20 @@ class DuplicateFilter:
     def apply(self, parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
         """Yields the parts, without duplicates if these are left out."""
         for part in parts:
-            texts = texts_of(part)
-            if not any(texts):
-                continue
-            if self._is_known(b"\n".join(texts), DOCUMENT):
-                self._notes.duplicate_documents += 1
-                if not self._remove:
-                    yield part
-                continue
-            remaining = []
-            for paragraph, text in zip(part.paragraphs, texts, strict=True):
-                # Blank lines are no text that could repeat.
-                is_known = bool(text) and self._is_known(text, PARAGRAPH)
-                self._notes.duplicate_paragraphs += is_known
-                if not (is_known and self._remove):
-                    remaining.append(paragraph)
-            yield part._replace(paragraphs=remaining)
+            kept = self.kept(digests_of(part))
+            if kept is not None:
+                yield part._replace(paragraphs=list(itertools.compress(part.paragraphs, kept)))
 
-    def _is_known(self, text: bytes, kind: bytes) -> bool:
-        return self._table.add(fingerprint(text, kind))
+    def kept(self, digests: Digests) -> list[bool] | None:
+        """Returns which paragraphs of the next part stay; None if it is left out."""
+        if not any(digest is not None for digest in digests.paragraphs):
+            return None
+        if self._table.add(digests.document):
+            self._notes.duplicate_documents += 1
+            return None if self._remove else [True] * len(digests.paragraphs)
+        kept = []
+        for digest in digests.paragraphs:
+            is_known = digest is not None and self._table.add(digest)
+            self._notes.duplicate_paragraphs += is_known
+            kept.append(not (is_known and self._remove))
+        return kept

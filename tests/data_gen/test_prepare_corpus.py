@@ -1,3 +1,4 @@
+import functools
 import gzip
 import io
 import json
@@ -9,6 +10,7 @@ import time
 
 import pytest
 
+from bert_common import files
 from bert_common.errors import UserError
 from data_gen.options import CorpusOptions
 from data_gen.text import corpus_preparation
@@ -239,3 +241,61 @@ class TestCommand:
         flags = {"input_file": "a.txt", "output_file": "out", "num_workers": 1, **flags}
         assert_refused(lambda: run_command(CorpusOptions, corpus_preparation.run, **flags), message)
         assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_machines_that_share_the_work_write_the_same_bytes(tmp_path, capsys):
+    """Duplicates in the same and in different shares, a share without files, steps repeated in any
+    order; what is another corpus or another seed is named."""
+    for number in range(4):
+        documents = [
+            f"Poe came. He sat {number % 3}.\nShe left.",
+            f"Only {number}.\nShe left. She ran.",
+        ]
+        (tmp_path / f"{number}.txt").write_text("\n\n".join(documents * 2))
+    (tmp_path / "none.txt").write_text("")
+    found = []
+    for count in (1, 2, 7):
+        (tmp_path / str(count)).mkdir()
+        flags = {
+            "input_file": f"{tmp_path}/*.txt",
+            "output_file": f"{tmp_path}/{count}/corpus.txt.gz",
+            "held_out_file": f"{tmp_path}/{count}/held.txt",
+            "held_out_fraction": 0.3,
+            "remove_duplicates": True,
+            "num_workers": 1,
+        }
+        run = functools.partial(run_command, CorpusOptions, corpus_preparation.run, **flags)
+        if count > 1:
+            run(part=f"2/{count}")
+            assert_refused(functools.partial(run, part=f"2/{count}"), f"--part=1/{count} is not")
+            assert_refused(functools.partial(run, part=f"2/{count}", seed=1), "another --seed")
+            for number in range(count, 0, -1):
+                if number != 2:
+                    run(part=f"{number}/{count}")
+            # The last machine's second command comes when all is done.
+            for number in (*range(2, count), 1, count):
+                # Another process would have looked.
+                files.register.begin()
+                capsys.readouterr()
+                run(part=f"{number}/{count}")
+                if number == 1:
+                    report = capsys.readouterr().out
+        else:
+            run()
+            report = capsys.readouterr().out
+        outputs = {path.name: path.read_bytes() for path in (tmp_path / str(count)).iterdir()}
+        assert sorted(outputs) == ["corpus.txt.gz", "held.txt"]
+        found.append((outputs, report.replace(f"/{count}/", "/1/")))
+    assert found[0] == found[1] == found[2]
+    assert "left out" in report and " 0 documents" not in report
+
+
+def test_shares_of_a_corpus_that_changes(tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("One. Two.\n")
+    flags = {"input_file": f"{tmp_path}/*.txt", "output_file": f"{tmp_path}/corpus"}
+    run = functools.partial(run_command, CorpusOptions, corpus_preparation.run, **flags)
+    run(part="1/2")
+    (tmp_path / "b.txt").write_text("One. Two. Three.\n")
+    run(part="2/2")
+    assert_refused(functools.partial(run, part="2/2"), "another corpus")
