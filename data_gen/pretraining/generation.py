@@ -195,7 +195,11 @@ def check_files(options: PretrainingDataOptions) -> tuple[list[str], list[str], 
                 f"--output_file: {path} is a device or a pipe: records are assembled in files"
             )
     for path in output_files:
-        files.make_output_directory(files.parent_directory(path), "output_file")
+        # A message names it as it was given.
+        folder = os.path.dirname(path) or "."
+        if files.is_remote(path):
+            folder = files.parent_directory(path)
+        files.make_output_directory(folder, "output_file")
     return input_files, output_files, stats_file
 
 
