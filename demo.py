@@ -11,19 +11,14 @@ has the sources of the recipe.
 
 import dataclasses
 import os
-import shlex
 import statistics
-import subprocess
-import sys
 import time
 
 from bert_common import cli, files, json_files
-from bert_common.errors import UserError
 from bert_common.options import Options, option
+from bert_tf.commands import run_command
 from bert_tf.runs.evaluation import EVAL_RESULTS
 
-# The scripts are beside this file, wherever it is started.
-ROOT = os.path.dirname(os.path.abspath(__file__))
 # Much text of one kind, in documents long enough that the next segment is often a true one.
 PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib", "keras", "tensorflow")
 MIN_WORDS = 60
@@ -195,22 +190,9 @@ def train(text: str, vocab: str, run: str, options: DemoOptions) -> None:
 
 def step(title: str, script: str, *arguments: str) -> None:
     """Prints a command and runs it."""
-    # One flag per line, in a form that can be pasted into a shell.
-    words = [f"python {script}", *(shlex.quote(argument) for argument in arguments)]
-    command = " \\\n    ".join(words)
-    print(f"\n=== {title}\n$ {command}\n", flush=True)
+    print(f"\n=== {title}")
     start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, os.path.join(ROOT, script), *arguments])
-    try:
-        status = process.wait()
-    except KeyboardInterrupt:
-        # The script has received the signal as well and may be saving.
-        process.wait()
-        raise
-    if status:
-        raise UserError(
-            f"the demo stopped: {script} ended with status {status}, its message is above"
-        )
+    run_command(script, *arguments)
     print(f"({time.perf_counter() - start:.0f} s)", flush=True)
 
 

@@ -1,5 +1,5 @@
 """The scripts as commands of an installation: `bert-run-squad` is `python run_squad.py`, in any
-directory.
+directory; and commands that run others.
 
 A wheel has the scripts in a folder beside this module, where pyproject.toml puts them, in
 `data_gen` and in `extras` (`bert-search` is `python -m bert_tf.extras.search`); a checkout has the
@@ -9,12 +9,16 @@ first at its root.
 import os
 import re
 import runpy
+import shlex
+import subprocess
 import sys
+
+from bert_common.errors import UserError
 
 _PREFIX = "bert-"
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 # Folders of scripts, relative to this package.
-_FOLDERS = ("scripts", "..", "extras", "../data_gen", "../vocab")
+_FOLDERS = ("scripts", "../data_gen", "..", "extras", "../vocab")
 _SCRIPT = re.compile(r"python (?:(?:\w+/)*(\w+)\.py\b|-m bert_tf\.extras\.(\w+))")
 
 
@@ -25,16 +29,57 @@ def main() -> None:
       FileNotFoundError: there is no such script.
     """
     command = os.path.basename(sys.argv[0]).removesuffix(".exe")
-    script = command.removeprefix(_PREFIX).replace("-", "_") + ".py"
+    # The script takes its name for messages from here.
+    sys.argv[0] = path_of_script(command.removeprefix(_PREFIX).replace("-", "_") + ".py")
+    runpy.run_path(sys.argv[0], {"translate_help": _with_commands}, run_name="__main__")
+
+
+def path_of_script(script: str) -> str:
+    """Returns the path of a script with this name."""
     # The folders of a wheel and of a checkout never both have the script.
     for folder in _FOLDERS:
         path = os.path.normpath(os.path.join(_PACKAGE, folder, script))
         if os.path.isfile(path):
-            # The script takes its name for messages from here.
-            sys.argv[0] = path
-            runpy.run_path(path, {"translate_help": _with_commands}, run_name="__main__")
-            return
-    raise FileNotFoundError(f"there is no {script} for the command {command}")
+            return path
+    raise FileNotFoundError(f"there is no {script}")
+
+
+def show_command(script: str, *arguments: str) -> str:
+    """Returns a command of the project as one types it, a flag per line.
+
+    Args:
+      script: path below the project, e.g. "data_gen/prepare_corpus.py".
+    """
+    if script.startswith("bert_tf/"):
+        command = f"python -m {script.removesuffix('.py').replace('/', '.')}"
+    else:
+        command = f"python {script}"
+    # An installation has no scripts.
+    if os.path.isdir(os.path.join(_PACKAGE, _FOLDERS[0])):
+        command = _with_commands(command)
+    return " \\\n    ".join([command, *(shlex.quote(argument) for argument in arguments)])
+
+
+def run_command(script: str, *arguments: str) -> None:
+    """Prints a command and runs it, in a process of its own as a user does.
+
+    Raises:
+      UserError: it ended with another status than 0.
+    """
+    print(f"$ {show_command(script, *arguments)}\n", flush=True)
+    # Modules of the project that are run by their path import each other from its root.
+    paths = [os.path.dirname(_PACKAGE), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+    path = path_of_script(os.path.basename(script))
+    process = subprocess.Popen([sys.executable, path, *arguments], env=environment)
+    try:
+        status = process.wait()
+    except KeyboardInterrupt:
+        # The script has received the signal as well and may be saving.
+        process.wait()
+        raise
+    if status:
+        raise UserError(f"{script} ended with status {status}, its message is above")
 
 
 def _with_commands(text: str) -> str:

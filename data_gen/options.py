@@ -2,6 +2,7 @@
 
 This module imports nothing slow, so that --help is fast.
 
+    FolderOptions           read_folder.py
     CorpusOptions           prepare_corpus.py
     PretrainingDataOptions  create_pretraining_data.py
     DocstringOptions        extract_docstrings.py
@@ -129,6 +130,21 @@ class EngineOptions(TextOptions):
             return Share(0, 1)
         number, _, count = self.part.partition("/")
         return Share(int(number) - 1, int(count))
+
+
+class FolderOptions(Options):
+    """Documents of a folder."""
+
+    input_dir: str = option(None, "Folder of the documents.", required=True, path=DIRECTORY)
+    output_file: str = option(
+        None, "JSON lines to write, with the fields file and text.", required=True, path=OUTPUT
+    )
+    text_field: str = option(
+        "text", "Name of the field or column with the text in JSON, tables and Parquet files."
+    )
+    on_bad_utf8: str = option(
+        "error", "Treatment of bytes that are not UTF-8.", choices=("error", "replace")
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 
 import bert_tf
 import modeling
+from bert_tf import commands
 
 # A user's own modules, of names that were at the root of the project once. Importing one is an
 # error.
@@ -109,6 +110,15 @@ def test_every_script_is_a_command(installed, project):
     assert {path.name for path in (installed / "bin").iterdir()} == {
         f"bert-{path.stem.replace('_', '-')}" for path in scripts
     }
+
+
+def test_a_checkout_has_the_script_of_every_command(project):
+    """Not what stands in its former place."""
+    scripts = tomllib.loads((project / "pyproject.toml").read_text())["project"]["scripts"]
+    for command in scripts:
+        name = f"{command.removeprefix('bert-').replace('-', '_')}.py"
+        text = pathlib.Path(commands.path_of_script(name)).read_text("utf-8")
+        assert "\n    cli.run(" in text, command
 
 
 def test_help_shows_commands(installed, tmp_path):
@@ -218,6 +228,7 @@ def test_only_scripts_below_the_root_find_the_project_by_themselves(project):
                 "create_pretraining_data",
                 "extract_docstrings",
                 "prepare_corpus",
+                "read_folder",
             )
         ),
     }

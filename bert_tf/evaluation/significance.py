@@ -1,4 +1,5 @@
-"""Significance of a difference between two rows: paired tests over the repetitions.
+"""Significance of a difference between two rows: paired tests over the repetitions; and intervals
+of a relative change over examples.
 
 A repetition has the same seeds and the same data in all rows, so rows are compared seed by seed.
 With few seeds few differences are significant.
@@ -11,6 +12,7 @@ import numpy as np
 
 # Below this p a difference is called significant.
 LEVEL = 0.05
+_NUM_SAMPLES = 2_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +55,22 @@ def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
         test = stats.ttest_ind(values, baseline, equal_var=False)
     low, high = test.confidence_interval(1 - LEVEL)
     return Difference(mean, float(low), float(high), float(test.pvalue))
+
+
+def relative_change(before: np.ndarray, after: np.ndarray) -> Difference:
+    """Returns by what share the sum of `after` is more than that of `before`, float [N] each.
+
+    The interval comes from samples of the N examples, with replacement (Efron 1979): other examples
+    of the same kind would give another change. It is None for a single example.
+    """
+    change = float(after.sum() / before.sum() - 1)
+    if len(before) < 2:
+        return Difference(change)
+    random = np.random.default_rng(0)
+    samples = random.integers(len(before), size=(_NUM_SAMPLES, len(before)))
+    changes = after[samples].sum(axis=1) / before[samples].sum(axis=1) - 1
+    low, high = np.percentile(changes, [50 * LEVEL, 100 - 50 * LEVEL])
+    return Difference(change, float(low), float(high))
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:

@@ -12,6 +12,7 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from bert_common import files, outputs, parallel
 from bert_common.errors import UserError, say
@@ -32,7 +33,7 @@ from data_gen.tokenization.wordpiece import (
 from modeling.config import PRESETS, BertConfig
 
 # Maximum number of different words while counting: about 600 MB.
-_MAX_COUNTED_WORDS = 5_000_000
+MAX_COUNTED_WORDS = 5_000_000
 # A model needs about so many occurrences of a token to learn it; the rarest tokens of
 # `english_uncased` have them.
 _ENOUGH_OCCURRENCES = 8
@@ -193,7 +194,7 @@ def _print_counts(
     if counts.pruned_words:
         share = counts.pruned_occurrences / (total + counts.pruned_occurrences)
         say(
-            f"note: more than {_MAX_COUNTED_WORDS:,} different words: {counts.pruned_words:,} rare "
+            f"note: more than {MAX_COUNTED_WORDS:,} different words: {counts.pruned_words:,} rare "
             f"ones ({share:.3%} of the text) were dropped"
         )
     if used < total:
@@ -251,7 +252,7 @@ def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> C
             paths,
             options.do_lower_case,
             functools.partial(parallel.ordered_map, num_workers=options.workers),
-            _MAX_COUNTED_WORDS,
+            MAX_COUNTED_WORDS,
             held_out_fraction,
             options.on_bad_utf8,
             progress.advance,
@@ -391,6 +392,38 @@ def _portions(paths: Sequence[str]) -> Iterator[Portion]:
                 position = raw.tell()
 
 
+class Coverage(NamedTuple):
+    """Fit of a vocabulary to a text: numbers of words, their tokens, [UNK]s, words of one token."""
+
+    words: int
+    tokens: int
+    unknown: int
+    whole: int
+
+    @property
+    def subwords_per_word(self) -> float:
+        return self.tokens / max(self.words, 1)
+
+    @property
+    def unknown_share(self) -> float:
+        """Share of [UNK] among the tokens."""
+        return self.unknown / max(self.tokens, 1)
+
+
+def coverage(vocabulary: Vocabulary, counts: Mapping[str, int]) -> Coverage:
+    """Returns the fit of a vocabulary to words of `basic_tokenize` with their counts."""
+    wordpiece = WordPiece(vocabulary)
+    unk = wordpiece.id_bytes(UNK)
+    words = tokens = unknown = whole = 0
+    for word, count in counts.items():
+        ids = wordpiece.ids(word)
+        words += count
+        tokens += count * (len(ids) // ID_BYTES)
+        unknown += count * (ids == unk)
+        whole += count * (len(ids) == ID_BYTES and ids != unk)
+    return Coverage(words, tokens, unknown, whole)
+
+
 def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]]) -> str:
     """Returns a table of the fit of a vocabulary to texts: their words and tokens, and the shares
     of words that are one token and of tokens that are [UNK].
@@ -398,24 +431,16 @@ def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]
     Args:
       texts: name → words of `basic_tokenize` with their counts; empty ones are left out.
     """
-    wordpiece = WordPiece(vocabulary)
-    unk = wordpiece.id_bytes(UNK)
     rows = [
         f"{'':<10} {'words':>12} {'tokens':>12} {'subwords/word':>14} {'whole words':>12} "
         f"{'[UNK]':>9}"
     ]
     for name, counts in texts.items():
-        words = tokens = unknown = single = 0
-        for word, count in counts.items():
-            ids = wordpiece.ids(word)
-            words += count
-            tokens += count * (len(ids) // ID_BYTES)
-            unknown += count * (ids == unk)
-            single += count * (len(ids) == ID_BYTES and ids != unk)
-        if words:
+        fit = coverage(vocabulary, counts)
+        if fit.words:
             rows.append(
-                f"{name:<10} {words:>12,} {tokens:>12,} {tokens / words:>14.3f} "
-                f"{single / words:>12.2%} {unknown / tokens:>9.4%}"
+                f"{name:<10} {fit.words:>12,} {fit.tokens:>12,} {fit.subwords_per_word:>14.3f} "
+                f"{fit.whole / fit.words:>12.2%} {fit.unknown_share:>9.4%}"
             )
     return "\n".join(rows)
 

@@ -1,0 +1,254 @@
+"""From a folder of documents and published weights to an encoder for them, for `adapt.py`: commands
+of the project, one after the other.
+
+Input: documents, weights, minutes, and labels if there are any. Output: a directory with the files
+of each step, `verdict.json` among them, and the exported model in `model/`.
+"""
+
+import functools
+import itertools
+import os
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from bert_common import files, json_files, parallel
+from bert_common.errors import UserError, say
+from bert_tf.commands import run_command, show_command
+from bert_tf.evaluation.significance import Difference, difference, relative_change
+from bert_tf.extras.adaptation_plan import AdaptOptions, Plan, Step
+from bert_tf.extras.text_loss import column, show_change
+from bert_tf.runs import results
+from bert_tf.training.run_directory import read_metrics
+from bert_tf.vocabulary.building import MAX_COUNTED_WORDS, count_words, coverage
+from data_gen.text.folders import find_documents
+from modeling.checkpoints.load import Checkpoint, open_checkpoint
+
+_STATE_FILE = "adapt.json"
+# More passes than this over a small text teach it by heart.
+_MAX_PASSES = 40
+# An interval over fewer documents says nothing.
+_MIN_HELD_OUT = 8
+_FEW_WORDS = 100_000
+# See bert_tf/runs/data_notes.py: English texts have 1.3 and .001 with the released vocabulary.
+_MANY_SUBWORDS = 2.0
+_MUCH_UNKNOWN = 0.02
+# A change of less is not worth a new model.
+_MIN_CHANGE = 0.01
+
+
+def run(options: AdaptOptions) -> None:
+    """Runs the steps that are not done yet, and prints the verdict.
+
+    Raises:
+      UserError: the weights can't be adapted, too few documents are held out, a step has failed, or
+        the directory is of another adaptation.
+    """
+    checkpoint = open_checkpoint(options.init_checkpoint)
+    if checkpoint.config.causal:
+        raise UserError(
+            f"--init_checkpoint: {options.init_checkpoint} reads from left to right, and has no "
+            "words to hide: train it further with run_pretraining.py"
+        )
+    checkpoint.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
+    plan = Plan(options, checkpoint)
+    if options.dry_run:
+        _show(plan, options)
+        return
+    files.make_output_directory(options.output_dir, "output_dir")
+    state = _begin(options)
+    numbers = itertools.count(1)
+    _run_steps(plan.text(), numbers)
+    check_corpus(plan, checkpoint)
+    _run_steps(plan.examples(), numbers)
+    if plan.num_steps is None:
+        if state["num_train_steps"] is None:
+            _run_steps([plan.speed()], numbers)
+            state["num_train_steps"] = _steps_for(options, plan)
+            json_files.write(os.path.join(options.output_dir, _STATE_FILE), state)
+        plan.num_steps = state["num_train_steps"]
+    _run_steps(plan.training(), numbers)
+    task = None
+    if options.train_file:
+        task = _task_scores(os.path.join(options.output_dir, "classifier_before"), plan.result)
+    verdict = judge(json_files.read_objects(plan.losses, {}), plan.held_out, task)
+    if verdict.is_worth_it:
+        _run_steps(plan.last(), numbers)
+    path = os.path.join(options.output_dir, "verdict.json")
+    json_files.write(path, {"worth_it": verdict.is_worth_it, "reasons": verdict.lines})
+    say("\n=== Verdict")
+    for line in verdict.lines:
+        say(f"  {line}")
+    if verdict.is_worth_it:
+        say(f"worth it: {plan.model} is the result")
+    else:
+        say("not worth it: stay with the weights that you had; no model was exported")
+
+
+def _run_steps(steps: Iterable[Step], numbers: Iterable[int]) -> None:
+    """Runs the steps that are not done."""
+    for step, number in zip(steps, numbers, strict=False):
+        if step.made and files.exists(step.made):
+            say(f"\n=== {number}. {step.title} (done)")
+        else:
+            say(f"\n=== {number}. {step.title}")
+            run_command(step.script, *step.arguments)
+
+
+def _show(plan: Plan, options: AdaptOptions) -> None:
+    """Prints the commands of all steps."""
+    steps = [*plan.text(), *plan.examples(), plan.speed(), *plan.training(), *plan.last()]
+    if plan.num_steps is not None:
+        steps.remove(plan.speed())
+    for number, step in enumerate(steps, 1):
+        say(f"\n=== {number}. {step.title}\n$ {show_command(step.script, *step.arguments)}")
+    if plan.num_steps is None:
+        say(f"\nSTEPS: as many as fit into {options.minutes:g} minutes, by the measured speed")
+    say("the last steps are taken if the verdict is that it was worth it")
+
+
+def _begin(options: AdaptOptions) -> dict:
+    """Returns the state of an adaptation, a new one or that which is resumed."""
+    paths, _ = find_documents(options.documents_dir)
+    documents = [
+        (os.path.relpath(path, options.documents_dir), os.path.getsize(path)) for path in paths
+    ]
+    values = options.values()
+    del values["dry_run"]
+    state = {"options": values, "documents": results.digest(documents), "num_train_steps": None}
+    path = os.path.join(options.output_dir, _STATE_FILE)
+    begun = json_files.read_object(path, {"options": dict, "documents": str})
+    if not begun:
+        json_files.write(path, state)
+        return state
+    changed = [name for name, value in values.items() if begun["options"].get(name) != value]
+    if begun["documents"] != state["documents"]:
+        changed.append("documents")
+    if changed:
+        raise UserError(
+            f"--output_dir: {options.output_dir} was begun with other {', '.join(changed)}: give "
+            "the same again, or another directory"
+        )
+    return begun
+
+
+def check_corpus(plan: Plan, checkpoint: Checkpoint) -> None:
+    """Prints how the corpus fits the weights, and whether it is large enough.
+
+    Raises:
+      UserError: too few documents are held out.
+    """
+    with open(plan.held_out, encoding="utf-8") as file:
+        num_held_out = len([part for part in file.read().split("\n\n") if part.strip()])
+    if num_held_out < _MIN_HELD_OUT:
+        raise UserError(
+            f"{num_held_out} documents are held out, {_MIN_HELD_OUT} are needed for an interval: "
+            "more or shorter documents (in text files a blank line ends one), or a larger "
+            "--held_out_fraction, in another --output_dir"
+        )
+    vocabulary = checkpoint.tokenizer.vocabulary
+    counts = count_words(
+        [plan.corpus],
+        checkpoint.tokenizer.do_lower_case,
+        functools.partial(parallel.ordered_map, num_workers=parallel.default_num_workers()),
+        MAX_COUNTED_WORDS,
+        strip_accents=vocabulary.strip_accents,
+    )
+    fit = coverage(vocabulary, counts.words)
+    say(
+        f"fit of the vocabulary: {fit.subwords_per_word:.2f} subwords per word, "
+        f"{fit.unknown_share:.2%} [UNK]"
+    )
+    if fit.subwords_per_word >= _MANY_SUBWORDS or fit.unknown_share > _MUCH_UNKNOWN:
+        say(
+            "warning: the vocabulary has few of the words: weights of this language are a better "
+            "start, or --added_words"
+        )
+    if fit.words < _FEW_WORDS:
+        say(f"warning: {fit.words:,} words are little text: expect a small gain")
+
+
+def _steps_for(options: AdaptOptions, plan: Plan) -> int:
+    """Returns as many steps as the time allows, and as the text has something to teach."""
+    lines = read_metrics(os.path.join(options.output_dir, "speed"))
+    rate = [line["examples_per_second"] for line in lines if line["split"] == "train"][-1]
+    examples = json_files.read(f"{plan.records}.stats.json")["counts"]["instances"]
+    by_time = max(int(60 * options.minutes * rate / options.train_batch_size), 1)
+    by_text = max(_MAX_PASSES * examples // options.train_batch_size, 1)
+    num_steps = min(by_time, by_text)
+    say(
+        f"{num_steps:,} steps: {rate:.0f} examples/s for {options.minutes:g} minutes are "
+        f"{by_time:,}, {_MAX_PASSES} passes over the text are {by_text:,}"
+    )
+    return num_steps
+
+
+class Verdict(NamedTuple):
+    """Whether an adaptation was worth it, and why."""
+
+    is_worth_it: bool
+    lines: list[str]
+
+
+class TaskScores(NamedTuple):
+    """Accuracy of a classifier before and after, and the difference over its examples."""
+
+    before: float
+    after: float
+    change: Difference
+
+
+def _task_scores(before: str, after: str) -> TaskScores:
+    """Returns the scores of two runs of the classifier on the development set."""
+    scores = []
+    for directory in (before, after):
+        rows = json_files.read_objects(os.path.join(directory, "eval_predictions.jsonl"), {})
+        scores.append({row["id"]: float(row["label"] == row["true_label"]) for row in rows})
+    first, second = scores
+    means = [sum(values.values()) / len(values) for values in scores]
+    return TaskScores(means[0], means[1], difference(second, first))
+
+
+def judge(rows: Sequence[dict], held_out: str, task: TaskScores | None) -> Verdict:
+    """Returns the verdict.
+
+    It was worth it if held-out documents of the domain are predicted better by more than chance and
+    than 1 %, if the adapted weights use the order of the words in them, and if the task, where
+    there is one, gains by more than chance.
+
+    Args:
+      rows: of `text_loss.py`, for two checkpoints, on held-out documents and maybe on old text.
+      held_out: path of the held-out documents.
+    """
+    before, after = dict.fromkeys(row["checkpoint"] for row in rows)
+    domain = [row for row in rows if row["file"] == held_out]
+    old = [row for row in rows if row["file"] != held_out]
+    gain = _change(domain, before, after)
+    order = relative_change(column(domain, after, "nats"), column(domain, after, "shuffled_nats"))
+    lines = [f"domain       {show_change(gain)} bits per word in held-out documents"]
+    is_worth_it = gain.high is not None and gain.high < -_MIN_CHANGE
+    if not is_worth_it:
+        lines[0] += ": no gain"
+    if order.low is None or order.low < _MIN_CHANGE:
+        is_worth_it = False
+        lines.append(
+            f"order        {show_change(order)} bits when their words are shuffled: nothing is "
+            "learned of these documents but which words are frequent"
+        )
+    if old:
+        lines.append(f"old text     {show_change(_change(old, before, after))} bits per word")
+    else:
+        lines.append("old text     not measured: --general_file names some")
+    if task is not None:
+        change = task.change
+        text = f"task         accuracy {task.before:.3f} before, {task.after:.3f} after"
+        if change.low is not None:
+            text += f" ({change.mean:+.3f}, {change.low:+.3f} to {change.high:+.3f})"
+        if change.low is None or change.low <= 0:
+            is_worth_it = False
+            text += ": no gain that this development set can show"
+        lines.append(text)
+    return Verdict(is_worth_it, lines)
+
+
+def _change(rows: Sequence[dict], before: str, after: str) -> Difference:
+    return relative_change(column(rows, before, "nats"), column(rows, after, "nats"))

@@ -1,0 +1,140 @@
+import random
+import re
+
+import numpy as np
+import pytest
+
+from bert_common import json_files
+from bert_common.errors import UserError
+from bert_tf.evaluation.significance import Difference, relative_change
+from bert_tf.extras.adaptation import TaskScores, judge, run
+from bert_tf.extras.adaptation_plan import AdaptOptions
+from tests.page_commands import PROJECT, run_script
+from tests.tiny import write_tiny
+
+SCRIPT = str(PROJECT / "adapt.py")
+
+
+def losses(domain: float, old: float, shuffled: float) -> list[dict]:
+    """The rows of text_loss.py with these relative changes, and what shuffling costs."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for file, change in (("held_out.txt", domain), ("old.txt", old)):
+        for document, nats in enumerate(rng.uniform(90, 110, 40)):
+            for name, value in (("before", nats), ("after", nats * (1 + change) + rng.normal())):
+                row = {"file": file, "checkpoint": name, "document": document, "nats": value}
+                rows.append(row | {"shuffled_nats": value * (1 + shuffled) + rng.normal()})
+    return rows
+
+
+@pytest.mark.parametrize(
+    "domain, shuffled, task, is_worth_it, reason",
+    [
+        (-0.1, 0.3, None, True, "domain       -10"),
+        (-0.001, 0.3, None, False, "no gain"),
+        (0.05, 0.3, None, False, "no gain"),
+        (-0.1, 0.0, None, False, "which words are frequent"),
+        (-0.1, 0.3, Difference(0.03, 0.01, 0.05), True, r"\+0.030, \+0.010 to \+0.050"),
+        (-0.1, 0.3, Difference(0.01, -0.01, 0.03), False, "no gain that this development set"),
+        (-0.1, 0.3, Difference(0.0), False, "no gain that this development set"),
+    ],
+)
+def test_the_verdict(domain, shuffled, task, is_worth_it, reason):
+    scores = None if task is None else TaskScores(0.8, 0.8 + task.mean, task)
+    verdict = judge(losses(domain, 0.02, shuffled), "held_out.txt", scores)
+    assert verdict.is_worth_it == is_worth_it and re.search(reason, "\n".join(verdict.lines))
+    assert "old text     +2." in "\n".join(verdict.lines)
+
+
+def test_an_interval_over_documents():
+    rng = np.random.default_rng(5)
+    inside = 0
+    for _ in range(200):
+        before = rng.uniform(50, 150, 30)
+        change = relative_change(before, before * (0.9 + rng.normal(0, 0.05, 30)))
+        inside += change.low < -0.1 < change.high
+    assert 0.88 <= inside / 200 <= 0.99
+    assert relative_change(np.array([2.0]), np.array([1.0])) == Difference(-0.5)
+
+
+@pytest.mark.processes
+def test_shuffled_text_is_not_worth_it(tmp_path):
+    words = "the old house stood near a river and nobody had seen its owner for many years".split()
+    rng = random.Random(1)
+    documents = ["\n".join(" ".join(rng.choices(words, k=30)) for _ in range(4)) for _ in range(60)]
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/words.txt").write_text("\n\n".join(documents))
+    (tmp_path / "old.txt").write_text("He went to the old house.\n\nNobody was there.\n")
+    arguments = [
+        f"--documents_dir={tmp_path}/in",
+        f"--init_checkpoint={PROJECT}/samples/tiny_books",
+        f"--output_dir={tmp_path}/out",
+        "--num_train_steps=40",
+        "--learning_rate=1e-3",
+        "--max_seq_length=32",
+        "--held_out_fraction=0.3",
+        f"--general_file={tmp_path}/old.txt",
+    ]
+    # A step that fails ends it; the same command resumes.
+    records = tmp_path / "out/corpus.tfrecord"
+    records.mkdir(parents=True)
+    with pytest.raises(AssertionError):
+        run_script(SCRIPT, arguments)
+    records.rmdir()
+    corpus = (tmp_path / "out/corpus.txt").stat()
+    printed = run_script(SCRIPT, arguments)
+    assert printed.count("(done)") == 2 and "$ python run_pretraining.py \\\n" in printed
+    assert (tmp_path / "out/corpus.txt").stat() == corpus
+    # It predicts held-out text better, which is no language all the same.
+    assert re.search(r"domain +-\d\d\.\d % \(-", printed)
+    assert "which words are frequent" in printed and "\nnot worth it: " in printed
+    assert json_files.read(str(tmp_path / "out/verdict.json"))["worth_it"] is False
+    assert not (tmp_path / "out/model").exists()
+    with pytest.raises(UserError, match="was begun with other minutes, seed: give the same again"):
+        options = dict(argument.removeprefix("--").split("=") for argument in arguments)
+        options |= {"num_train_steps": 40, "learning_rate": 1e-3, "max_seq_length": 32}
+        options["held_out_fraction"] = 0.3
+        run(AdaptOptions(**options, minutes=3.0, seed=4))
+
+
+def test_the_plan(tmp_path):
+    """Weights without a masked-LM head get one on the frozen encoder; nothing is written."""
+    write_tiny(tmp_path / "tiny")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.txt").write_text("the list\n")
+    arguments = [
+        f"--documents_dir={tmp_path}/in",
+        f"--init_checkpoint={tmp_path}/tiny",
+        f"--output_dir={tmp_path}/out",
+        "--max_seq_length=24",
+        "--added_words=5",
+        "--embeddings",
+        "--dry_run",
+    ]
+    printed = run_script(SCRIPT, arguments)
+    assert not (tmp_path / "out").exists()
+    steps = [part.split("\n$ ")[1] for part in printed.split("\n=== ")[1:]]
+    assert [step.split(" \\\n")[0].removeprefix("python ") for step in steps] == [
+        "data_gen/read_folder.py",
+        "data_gen/prepare_corpus.py",
+        "-m bert_tf.extras.add_words",
+        "data_gen/create_pretraining_data.py",
+        "run_pretraining.py",
+        "run_pretraining.py",
+        "run_pretraining.py",
+        "-m bert_tf.extras.text_loss",
+        "run_sentence_embedding.py",
+        "export_model.py",
+    ]
+    assert "--freeze_embeddings" in steps[5] and "--freeze_layers=3" in steps[5]
+    assert f"--init_checkpoint={tmp_path}/out/head" in steps[6] and "freeze" not in steps[6]
+    assert f"--vocab_file={tmp_path}/out/start/vocab.txt" in steps[3]
+    with pytest.raises(UserError, match="one of them is the result"):
+        AdaptOptions(
+            documents_dir="a",
+            init_checkpoint="b",
+            output_dir="c",
+            train_file="d",
+            dev_file="e",
+            embeddings=True,
+        ).check()
