@@ -16,23 +16,16 @@ from bert_common import files, json_files
 from bert_common.errors import UserError, say
 from bert_common.options import Options, option
 from bert_tf import charts
+from bert_tf.report import numbers
 from bert_tf.tables import new_figure, shorten
-from modeling.checkpoints.companion_files import FLAGS_FILE, METRICS_FILE, SELECTION_FILE
+from bert_tf.training.run_directory import read_metrics
+from modeling.checkpoints.companion_files import FLAGS_FILE, METRICS_FILE
 
 # Kinds of plots in the order they are drawn → the source that each needs.
 _KINDS = {
     "curves": "a run directory with metrics.jsonl",
     "selection": "a directory with selection.json",
     "attention": "a checkpoint with its vocabulary, and --sentence",
-}
-# Fields of a run in selection.json, beside its main metric.
-_RUN_FIELDS = {
-    "learning_rate": float,
-    "train_batch_size": int,
-    "num_train_epochs": float,
-    "seed": int,
-    "degenerate": bool | None,
-    "others": dict[str, float | str | None] | None,
 }
 _MAX_PANELS = 8
 _SENTENCE_SEPARATOR = "|||"
@@ -223,19 +216,16 @@ def curves(options: PlotOptions) -> list[Picture]:
     paths = []
     for source in options.sources:
         paths += with_runs_below(source)
-    # Name of a run → its lines of metrics.jsonl.
-    runs: dict[str, list[dict]] = {}
+    # Name of a run → its curves, as its report has them.
+    runs: dict[str, dict[str, dict]] = {}
     available: dict[str, None] = {}
     for path, name in zip(paths, names_of(paths), strict=True):
-        file = os.path.join(path, METRICS_FILE)
-        lines = json_files.read_objects(file, {"step": int, "split": str})
-        if lines:
-            runs[shorten(name, _MAX_NAME_LENGTH)] = lines
-        for line in lines:
-            available.update(dict.fromkeys(line))
+        curves_of_run = numbers.curves(read_metrics(path))
+        if curves_of_run:
+            runs[shorten(name, _MAX_NAME_LENGTH)] = curves_of_run
+        available.update(dict.fromkeys(curves_of_run))
     if not runs:
         return []
-    del available["step"], available["split"]
     for metric in options.metrics:
         if metric not in available:
             raise UserError(
@@ -279,19 +269,20 @@ def with_runs_below(source: str) -> list[str]:
     return list(scripts) if scripts else [source]
 
 
-def _draw_curves(figure, runs: Mapping[str, Sequence[Mapping]], metrics: Sequence[str]) -> None:
+def _draw_curves(figure, runs: Mapping[str, Mapping], metrics: Sequence[str]) -> None:
     """Draws a panel per metric: training as a thin line, evaluation as a thick one with markers.
 
     Args:
-      runs: name of a run → its lines of metrics.jsonl.
+      runs: name of a run → its `numbers.curves`.
     """
     from matplotlib.lines import Line2D
 
     panels = _panels(figure, len(metrics), min(2, len(metrics)), sharex=True)
     for axes, metric in zip(panels, metrics, strict=True):
-        for number, lines in enumerate(runs.values()):
+        for number, curves_of_run in enumerate(runs.values()):
+            splits = curves_of_run.get(metric, {})
             for split, style in _SPLIT_STYLES.items():
-                _draw_curve(axes, lines, split, metric, {**line_style(number), **style})
+                _draw_curve(axes, splits.get(split, []), {**line_style(number), **style})
         title = metric.replace("_", " ").replace("lm", "LM")
         axes.set_title(title, fontsize="medium")
         unit = charts.find(metric).unit
@@ -313,17 +304,11 @@ def _draw_curves(figure, runs: Mapping[str, Sequence[Mapping]], metrics: Sequenc
     _legend_below(figure, handles=handles)
 
 
-def _draw_curve(
-    axes, lines: Sequence[Mapping], split: str, metric: str, style: Mapping[str, object]
-) -> None:
-    """Draws a metric of one split of a run, if it has any."""
-    steps = []
-    values = []
-    for line in lines:
-        if line["split"] == split and metric in line:
-            steps.append(line["step"])
-            # matplotlib leaves a gap at NaN, but stretches the axis for infinite values.
-            values.append(line[metric] if math.isfinite(line[metric]) else math.nan)
+def _draw_curve(axes, points: Sequence[tuple], style: Mapping[str, object]) -> None:
+    """Draws the points (step, value) of a metric, if there are any."""
+    steps = [step for step, _ in points]
+    # matplotlib leaves a gap at NaN, but stretches the axis for infinite values.
+    values = [value if math.isfinite(value) else math.nan for _, value in points]
     # A single point has no line, and needs a marker.
     markers = {"marker": "o", "markersize": 4} if len(steps) == 1 else {}
     axes.plot(steps, values, **{**markers, **style})
@@ -333,13 +318,8 @@ def selection(options: PlotOptions) -> list[Picture]:
     """Plots the main metric of every run against its learning rate, a picture per selection."""
     pictures = []
     for path, name in zip(options.sources, names_of(options.sources), strict=True):
-        file = os.path.join(path, SELECTION_FILE)
-        if not files.exists(file):
-            continue
-        content = json_files.read_object(file, {"main_metric": str})
-        fields = {**_RUN_FIELDS, "metrics": {content["main_metric"]: float | None}}
-        json_files.check_object(content, {"best": fields, "runs": [fields]}, file)
-        if content["runs"]:
+        content = numbers.selection(path)
+        if content.get("runs"):
             draw = functools.partial(
                 _draw_selection, content=content, name=shorten(name, _MAX_NAME_LENGTH)
             )

@@ -23,6 +23,7 @@ from bert_common.options import Options
 from bert_tf import charts
 from bert_tf.evaluation.significance import Difference, difference, holm
 from bert_tf.plotting import names_of, with_runs_below
+from bert_tf.report.numbers import last_evaluation
 from bert_tf.report.own_results import note_of_results
 from bert_tf.runs import provenance, results
 from bert_tf.runs.evaluation import EVAL_RESULTS
@@ -259,35 +260,16 @@ def _read_versions(path: str, recorded: Mapping) -> dict[str, object]:
     return versions
 
 
-def _results_of_run(path: str, name: str) -> dict:
-    """Returns the results in a file; none if the file is missing, or of another run."""
-    if note_of_results(path, name) is None:
-        return {}
-    return json_files.read_object(os.path.join(path, name))
-
-
 def _read_scores(path: str) -> dict[str, float]:
     """Returns metric → score of a run; scores of the test set begin with "test_".
 
-    The final evaluation, of the best weights, counts; else the last one while training. Only some
-    tasks have scores of a test set.
+    Only some tasks have scores of a test set.
     """
-    evaluation = _results_of_run(path, EVAL_RESULTS)
-    if not evaluation:
-        # A run of a sweep without --do_eval has its scores in run_result.json only.
-        result = json_files.read_object(
-            os.path.join(path, results.RESULT_FILE), {"metrics": dict | None}
-        )
-        evaluation = json_files.object_in(result, "metrics")
-    if not evaluation:
-        file = os.path.join(path, METRICS_FILE)
-        # The last evaluation counts, as steps increase.
-        for line in json_files.read_objects(file, {"step": int, "split": str}):
-            if line["split"] == "eval":
-                evaluation = line
-    test = _results_of_run(path, _TEST_RESULTS)
+    test = {}
+    if note_of_results(path, _TEST_RESULTS) is not None:
+        test = json_files.read_object(os.path.join(path, _TEST_RESULTS))
     scores = {}
-    for prefix, metrics in (("", evaluation), ("test_", test)):
+    for prefix, metrics in (("", last_evaluation(path)), ("test_", test)):
         for name, value in metrics.items():
             # The original writes "eval_accuracy", and files of test sets may have either prefix.
             metric = name.removeprefix("eval_").removeprefix("test_")

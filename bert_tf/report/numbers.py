@@ -1,6 +1,7 @@
 """The numbers of a report, read from the files that a run leaves in its directory.
 
-`read` is the one function that makes them: the page shows them, and so do other readers of a run.
+`read` makes them: the page and TensorBoard show them. `plot.py` draws the same `curves` and the
+same `selection`; `compare` shows the same `final_evaluation`.
 """
 
 import collections
@@ -23,6 +24,7 @@ from data_gen.labeled import tag_schemes
 from data_gen.labeled.tag_schemes import Chunks
 from modeling.checkpoints.companion_files import (
     EVAL_RESULTS,
+    RESULT_FILE,
     SAMPLES_FILE,
     SELECTION_FILE,
     TASK_FILE,
@@ -32,6 +34,15 @@ from modeling.checkpoints.companion_files import (
 CLASSIFICATION_FILE = "eval_predictions.jsonl"
 TAGS_FILE = "dev_predictions.txt"
 ANSWERS_FILE = "answers.jsonl"
+# Fields of a run in selection.json, beside its main metric.
+_RUN_FIELDS = {
+    "learning_rate": float,
+    "train_batch_size": int,
+    "num_train_epochs": float,
+    "seed": int,
+    "degenerate": bool | None,
+    "others": dict[str, float | str | None] | None,
+}
 _MOST_ERRORS = 20
 _NUM_BINS = 10
 # The interval of macro F1 takes time with the square of the number of classes.
@@ -108,10 +119,11 @@ def read(directory: str) -> Numbers:
       UserError: a file is damaged.
     """
     numbers = Numbers(os.path.basename(os.path.abspath(directory)), _facts(directory))
-    numbers.curves = curves(run_directory.read_metrics(directory))
-    _add_selection(numbers, json_files.read_object(os.path.join(directory, SELECTION_FILE)))
-    if note_of_results(directory, EVAL_RESULTS) is not None:
-        _add_results(numbers, json_files.read_object(os.path.join(directory, EVAL_RESULTS)))
+    for metric, splits in curves(run_directory.read_metrics(directory)).items():
+        if charts.find(metric).group is not None:
+            numbers.curves[metric] = splits
+    _add_selection(numbers, selection(directory))
+    _add_results(numbers, final_evaluation(directory))
     for file_name, add in (
         (CLASSIFICATION_FILE, _add_classes),
         (ANSWERS_FILE, _add_answers),
@@ -140,6 +152,46 @@ def _facts(directory: str) -> dict[str, str]:
     return facts
 
 
+def final_evaluation(directory: str) -> dict:
+    """Returns the metrics of the evaluation at the end of a run, of its best weights; empty if
+    there was none, or if the file is of another run."""
+    if note_of_results(directory, EVAL_RESULTS) is None:
+        return {}
+    return json_files.read_object(os.path.join(directory, EVAL_RESULTS))
+
+
+def last_evaluation(directory: str) -> dict:
+    """Returns the metrics of the final evaluation, else of the last one while training; empty if a
+    run was never evaluated."""
+    results = final_evaluation(directory)
+    if results:
+        return results
+    # A run of a sweep without --do_eval has its scores in this file only.
+    path = os.path.join(directory, RESULT_FILE)
+    metrics = json_files.read_object(path, {"metrics": dict | None}).get("metrics")
+    if metrics:
+        return metrics
+    # Steps increase.
+    for line in reversed(run_directory.read_metrics(directory)):
+        if line.pop("split") == "eval":
+            return line
+    return {}
+
+
+def selection(directory: str) -> dict:
+    """Returns the runs of a sweep, as `selection.json` has them; empty if the run is none.
+
+    Raises:
+      UserError: a field is missing or of another type.
+    """
+    path = os.path.join(directory, SELECTION_FILE)
+    content = json_files.read_object(path, {"main_metric": str})
+    if content:
+        fields = {**_RUN_FIELDS, "metrics": {content["main_metric"]: float | None}}
+        json_files.check_object(content, {"best": fields, "runs": [fields]}, path)
+    return content
+
+
 def _add_results(numbers: Numbers, results: dict) -> None:
     """Adds the metrics of the last evaluation."""
     numbers.warning = results.pop("degenerate", "")
@@ -164,12 +216,11 @@ def _add_selection(numbers: Numbers, selection: dict) -> None:
 
 
 def curves(reports: Iterable[Mapping]) -> dict[str, dict[str, list]]:
-    """Returns metric → split → [(step, value)] of the metrics that have a chart."""
+    """Returns metric → split → [(step, value)] of the lines of `metrics.jsonl`."""
     by_metric: dict[str, dict[str, list]] = {}
     for report in reports:
         for metric, value in report.items():
-            is_number = isinstance(value, int | float) and metric != "step"
-            if is_number and charts.find(metric).group is not None:
+            if isinstance(value, int | float) and metric != "step":
                 points = by_metric.setdefault(metric, {}).setdefault(report["split"], [])
                 points.append((report["step"], float(value)))
     return by_metric

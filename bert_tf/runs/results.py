@@ -15,8 +15,8 @@ from collections.abc import Mapping
 
 from bert_common import json_files
 from bert_common.errors import UserError
+from modeling.checkpoints.companion_files import RESULT_FILE
 
-RESULT_FILE = "run_result.json"
 # Version of the format. The first had no sources.
 VERSION = 2
 _FIELDS = {

@@ -42,6 +42,8 @@ TASK_FILE = "task.json"
 FLAGS_FILE = "flags.json"
 METRICS_FILE = "metrics.jsonl"
 EVAL_RESULTS = "eval_results.json"
+# A run of a sweep or an experiment: its options and, when it is complete, its metrics.
+RESULT_FILE = "run_result.json"
 # Masks of an evaluation of pre-training as the model fills them.
 SAMPLES_FILE = "eval_samples.jsonl"
 # All runs of a sweep.

@@ -11,7 +11,10 @@ import scipy.stats
 from sklearn import metrics
 
 from bert_common.manifests import file_digest
+from bert_tf import plotting
+from bert_tf.extras import compare
 from bert_tf.report import intervals, numbers, page, pictures
+from bert_tf.tables import new_figure
 
 _NAMES = ["bad", "<b>good</b>", "\u202eugly"]
 _RANDOM = np.random.default_rng(0)
@@ -188,3 +191,23 @@ def test_long_and_endless_curves():
     assert len(drawing) < 10_000
     # A single value has an axis, too.
     assert "circle" in pictures.lines("x", {"train": [(5, 0.0)]})
+
+
+def test_plots_and_comparisons_have_the_numbers_of_the_report(classifier):
+    (classifier / "eval_results.json").write_text('{"accuracy": 0.75, "degenerate": "all one"}')
+    content = numbers.read(str(classifier))
+    (picture,) = plotting.curves(plotting.PlotOptions(sources=(str(classifier),)))
+    with new_figure(*picture.size) as figure:
+        picture.draw(figure)
+        train, evaluation = figure.axes[0].lines
+    splits = content.curves["loss"]
+    assert train.get_xydata().tolist() == [list(point) for point in splits["train"]]
+    assert evaluation.get_xydata().tolist() == [list(point) for point in splits["eval"]]
+    other = classifier / "other"
+    other.mkdir()
+    _write_lines(other / "metrics.jsonl", [{"step": 4, "split": "eval", "accuracy": 0.5}])
+    first, second = compare.read_groups([str(classifier), str(other)])
+    (table,) = [table for table in content.tables if table.title == "Last evaluation"]
+    assert first.runs[0].scores == dict(table.rows)
+    # A run without a final evaluation has that of its training.
+    assert second.runs[0].scores == {"accuracy": 0.5}
