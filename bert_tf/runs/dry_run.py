@@ -29,7 +29,7 @@ def describe(task: Task, trainer: Run, plan: str | None, results: str) -> str:
     """
     options = task.options
     if plan is not None:
-        rows = describe_training(task, trainer, plan)
+        rows = describe_training(task, trainer)
         outputs = f"{options.output_dir}: {_describe_checkpoints(task, trainer)}"
     else:
         rows = [("devices", str(trainer.devices)), ("model", trainer.weights.describe())]
@@ -41,7 +41,7 @@ def describe(task: Task, trainer: Run, plan: str | None, results: str) -> str:
     return "\n".join(f"{name:12} {text}" for name, text in rows)
 
 
-def describe_training(task: Task, trainer: Run, plan: str) -> list[tuple[str, str]]:
+def describe_training(task: Task, trainer: Run) -> list[tuple[str, str]]:
     """Returns (subject, text) on time and memory of the training."""
     rows = []
     devices = trainer.devices
@@ -50,8 +50,7 @@ def describe_training(task: Task, trainer: Run, plan: str) -> list[tuple[str, st
     # The operations of a tagger on fixed activations are unknown.
     if flops:
         time = describe_time(flops, devices)
-    # The plan of pre-training on CPUs has the time already.
-    if time and "\ntime " not in plan:
+    if time:
         rows.append(("time", f"{time}; starting and evaluations come on top"))
     needed = max(task.step_memory(phase, devices) for phase in trainer.phases)
     text = f"at least {costs.shown(needed)} for a training step on a device"

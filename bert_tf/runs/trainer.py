@@ -6,6 +6,7 @@ the run directory. `bert_tf/runs/run.py` drives it.
 
 import contextlib
 import functools
+import time
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
@@ -23,13 +24,14 @@ from bert_tf.training.consensus import WorkerConsensus
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples
 from bert_tf.training.loop import (
+    TimeLeft,
     choose_loop_length,
     is_evaluation_due,
     is_over_early,
     steps_until_next_event,
 )
-from bert_tf.training.metrics import MetricsLogger
-from bert_tf.training.phases import Phase, phase_at
+from bert_tf.training.metrics import MetricsLogger, duration
+from bert_tf.training.phases import Phase, flops_ahead, phase_at
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.profiler import Profiler
 from bert_tf.training.signals import Interrupted, StopSignal
@@ -69,6 +71,7 @@ class Trainer:
         self._last_evaluation: dict[int, Evaluation] = {}
         self._best_evaluation: dict[int, Evaluation] = {}
         self._has_warned = False
+        self._time_left: TimeLeft | None = None
         inputs, number = record.check(task, log)
         run_id = inputs.get(RUN_ID, "")
         if options.do_train:
@@ -307,6 +310,23 @@ class Trainer:
             rate = metrics["examples_per_second"] * phase.flops
             metrics.update(utilization(rate, self.devices))
         self.metrics.training(self.step, steps, metrics, compiled=is_first)
+        self._report_time_left(is_first)
+
+    def _report_time_left(self, is_first: bool) -> None:
+        """Prints how long the training still takes, once that is known, and if it changes."""
+        # Steps of a later phase take longer; the operations of some models are not known.
+        work = flops_ahead(self.phases, self.step)
+        if not work:
+            work = self.task.schedule().steps - self.step
+        now = time.monotonic()
+        if self._time_left is None:
+            self._time_left = TimeLeft(work, now)
+        elif is_first:
+            self._time_left.restart(work, now)
+        else:
+            seconds = self._time_left.announcement(work, now)
+            if seconds is not None:
+                self.metrics.log(f"time     about {duration(seconds)} left, by the latest steps")
 
     def _save(self, check_interval: bool = True) -> None:
         """Saves a checkpoint, with `check_interval` only at multiples of the interval."""

@@ -1,5 +1,7 @@
-"""Decisions of the training loop: length of an inner loop, evaluations, early stopping."""
+"""Decisions of the training loop: length of an inner loop, evaluations, early stopping, when to say
+how long it takes."""
 
+import collections
 from collections.abc import Iterable, Sequence
 
 from bert_tf.training.phases import Phase
@@ -8,6 +10,13 @@ from bert_tf.training.phases import Phase
 # and a chance to stop come that often.
 _SECONDS_PER_LOOP = 5.0
 _LOOP_LENGTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+# The speed is that of the latest minute, and known after 20 s of it. Trainings that are nearly
+# over need no estimate.
+_SECONDS_MEASURED = 60.0
+_SECONDS_UNTIL_ESTIMATE = 20.0
+_SECONDS_NEED_ESTIMATE = 30.0
+# An estimate is corrected if the training takes so many times as long, or a fraction of that.
+_WRONG_ESTIMATE = 1.5
 
 
 def steps_until_next_event(step: int, intervals: Iterable[int], ends: Iterable[int]) -> int:
@@ -55,3 +64,46 @@ def is_over_early(patience: int, best_step: int | None, evaluated: Iterable[int]
         return False
     # All evaluations after the best one are worse, or they would be the best.
     return sum(step > best_step for step in evaluated) >= patience
+
+
+class TimeLeft:
+    """Time that a training still takes, measured by its latest steps, evaluations included.
+
+    A measured speed of matrix products can't show it: other programs come and go.
+
+    Args:
+      work: what is left to do, in any unit, such as steps.
+      now: of a clock, seconds.
+    """
+
+    def __init__(self, work: float, now: float):
+        self._begun = now
+        self._announced = 0.0
+        self._is_doubted = False
+        self.restart(work, now)
+
+    def restart(self, work: float, now: float) -> None:
+        """Leaves the time until now, such as that of a compilation, out of the speed."""
+        self._latest = collections.deque([(now, work)])
+
+    def announcement(self, work: float, now: float) -> float | None:
+        """Returns the seconds that are left, if nothing or something wrong was said before."""
+        while len(self._latest) > 1 and now - self._latest[1][0] >= _SECONDS_MEASURED:
+            self._latest.popleft()
+        then, work_then = self._latest[0]
+        self._latest.append((now, work))
+        if now - then < _SECONDS_UNTIL_ESTIMATE:
+            return None
+        left = work * (now - then) / (work_then - work)
+        total = now - self._begun + left
+        is_right = total / _WRONG_ESTIMATE <= self._announced <= total * _WRONG_ESTIMATE
+        if not is_right and self._announced and not self._is_doubted:
+            # The speed has changed amid these steps: measure it by the next ones alone.
+            self._is_doubted = True
+            self.restart(work, now)
+            return None
+        self._is_doubted = False
+        if is_right or left < _SECONDS_NEED_ESTIMATE:
+            return None
+        self._announced = total
+        return left

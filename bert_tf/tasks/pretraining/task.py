@@ -27,9 +27,8 @@ from bert_tf.tasks.pretraining.samples import filled_masks
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
 from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import evaluation_dataset, training_dataset
-from bert_tf.training.phases import flops_ahead, phase_at
+from bert_tf.training.phases import phase_at
 from bert_tf.training.prediction import EvaluationPass
-from bert_tf.training.speed import describe_time
 from modeling.checkpoints.companion_files import SAMPLES_FILE, CheckpointReader
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
@@ -462,11 +461,6 @@ class PretrainingTask(Task):
         ]
         for phase in self._phases:
             rows += self._plan_phase(phase, trainer.step)
-        # On GPUs and TPUs only a bound is known before the first steps.
-        if devices.kind == "CPU":
-            time = describe_time(flops_ahead(self._phases, trainer.step), devices)
-            if time:
-                rows.append(("time", time))
         if options.num_warmup_steps >= options.num_train_steps:
             rows.append(
                 (
