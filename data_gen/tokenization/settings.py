@@ -180,7 +180,7 @@ _NORMALIZER_KEYS: dict[str, Rule] = {
     "type": ("BertNormalizer",),
     "clean_text": (True,),
     "handle_chinese_chars": (True,),
-    "lowercase": _TRUTH,
+    "lowercase": Applied(bool),
     _ACCENTS: _TRUTH,
 }
 _TRUNCATION_KEYS: dict[str, Rule] = {
@@ -188,10 +188,8 @@ _TRUNCATION_KEYS: dict[str, Rule] = {
     **dict.fromkeys(("max_length", "strategy", "stride"), _ABOUT_BATCHES),
 }
 _TOKENIZER = "BERT's tokenizer (BertNormalizer, BertPreTokenizer, WordPiece)"
-_TOKEN_FIELDS = {
-    "content": str,
-    **dict.fromkeys(("single_word", "normalized", "special"), bool | None),
-}
+_TOKEN_FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
+_TOKEN_FIELDS = {"content": str, **dict.fromkeys(_TOKEN_FLAGS, bool | None)}
 _WORDPIECE_FIELDS = {
     "model": {"vocab": dict[str, int]},
     "added_tokens": [{"content": str, "id": int}],
@@ -431,7 +429,8 @@ def _check_tokenizer(tokenizer: dict, path: str) -> None:
     model = json_files.object_in(tokenizer, "model")
     check_keys(model, _MODEL_KEYS, f"{path}, model", _TOKENIZER)
     step = _only_step(json_files.object_in(tokenizer, "pre_tokenizer"), "pretokenizers")
-    check_keys(step, {"type": ("BertPreTokenizer",)}, f"{path}, pre_tokenizer", _TOKENIZER)
+    name = {"type": step.get("type")}
+    check_keys(name, {"type": ("BertPreTokenizer",)}, f"{path}, pre_tokenizer", _TOKENIZER)
     _check_post_processor(json_files.object_in(tokenizer, "post_processor"), path)
 
 
@@ -541,7 +540,11 @@ def _listed_tokens(config: dict, tokenizer: dict, directory: str) -> list[tuple[
         path = os.path.join(directory, file_name)
         if not re.fullmatch(r"\d{1,9}", str(id)):
             raise UserError(f"{path}: the added token {in_one_line(flags)} has no id")
-        json_files.check_object(flags, _TOKEN_FIELDS, f"{path}: the added token {id}")
+        where = f"{path}: the added token {id}"
+        json_files.check_object(flags, _TOKEN_FIELDS, where)
+        # Only the class that reads the other file has defaults. BERT's own tokens are known.
+        if file_name == TOKENIZER_FILE and flags["content"] not in SPECIAL_TOKENS:
+            json_files.check_object(flags, dict.fromkeys(_TOKEN_FLAGS, bool), where)
         tokens.append((int(id), flags))
     return tokens
 

@@ -109,6 +109,9 @@ REFUSED = [
     ),
     ("tokenizer.json", {"normalizer": {**BERT, "clean_text": False}}, "clean_text is False"),
     ("tokenizer.json", {"pre_tokenizer": {"type": "Whitespace"}}, "pre_tokenizer: type is"),
+    ("tokenizer.json", {"pre_tokenizer": {"behavior": "Isolated"}}, "pre_tokenizer: type is None"),
+    ("tokenizer.json", {"normalizer": {"type": "BertNormalizer"}}, "there is no 'lowercase'"),
+    ("tokenizer.json", {"added_tokens": [{"id": 9, "content": "[E1]"}]}, "no 'single_word'"),
     (
         "tokenizer.json",
         {"post_processor": {"type": "TemplateProcessing", "single": []}},

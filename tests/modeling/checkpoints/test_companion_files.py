@@ -24,7 +24,7 @@ def write_tokenizer(folder, vocabulary=None, **values):
     ids = {token: id for id, token in enumerate(ENTRIES)} if vocabulary is None else vocabulary
     steps = {
         "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": ids},
-        "normalizer": {"type": "BertNormalizer"},
+        "normalizer": {"type": "BertNormalizer", "lowercase": True},
         "pre_tokenizer": {"type": "BertPreTokenizer"},
     }
     (folder / "tokenizer.json").write_text(json.dumps(steps | values))
@@ -32,10 +32,11 @@ def write_tokenizer(folder, vocabulary=None, **values):
 
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_newer_tools_write_one_file_only(folder, lowercase):
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
     write_tokenizer(
         folder,
         normalizer={"type": "BertNormalizer", "lowercase": lowercase},
-        added_tokens=[{"id": 0, "content": "[PAD]"}, {"id": 7, "content": "[NEW]"}],
+        added_tokens=[{"id": 0, "content": "[PAD]"}, {"id": 7, "content": "[NEW]", **flags}],
     )
     source = read_checkpoint(str(folder))
     assert source.do_lower_case is lowercase
@@ -44,7 +45,7 @@ def test_newer_tools_write_one_file_only(folder, lowercase):
 
 
 def test_the_older_files_win(folder):
-    write_tokenizer(folder, normalizer={"type": "BertNormalizer", "lowercase": True})
+    write_tokenizer(folder)
     (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nother\n")
     (folder / "tokenizer_config.json").write_text('{"do_lower_case": false}')
     source = read_checkpoint(str(folder))

@@ -33,6 +33,18 @@ TABLES = {
     ("1_Pooling/config.json", ""): sentence_vectors._MODULE_KEYS["Pooling"],
     ("2_Dense/config.json", ""): sentence_vectors._MODULE_KEYS["Dense"],
 }
+# File → the class of its library whose default stands for a missing key.
+CLASSES = {
+    "config.json": "`BertConfig`",
+    "tokenizer_config.json": "`BertTokenizer`",
+    "tokenizer.json": "`tokenizers`",
+    "config_sentence_transformers.json": "`SentenceTransformer`",
+    "sentence_bert_config.json": "`Transformer`",
+    "1_Pooling/config.json": "`Pooling`",
+    "2_Dense/config.json": "`Dense`",
+}
+# Parts of `tokenizer.json` without which it describes no tokenizer of BERT.
+STEPS = ("model", "normalizer", "pre_tokenizer")
 VALUES = (True, "x", -1, 0, 1.5, [], {}, [[]], {"x": []}, 10**30, float("nan"))
 NUMBERS = [key for key in huggingface._DEFAULTS if key != "hidden_act"]
 
@@ -104,18 +116,28 @@ def test_a_value_of_another_type_or_range_is_refused(model, tmp_path, name, part
         (folder / name).write_text(original)
 
 
-@pytest.mark.parametrize(
-    ("name", "part", "key"),
-    [
-        ("2_Dense/config.json", "", "activation_function"),
-        ("tokenizer.json", "model", "vocab"),
-    ],
-)
-def test_a_required_key_may_not_be_missing(model, tmp_path, name, part, key):
+def is_required(key, rule) -> bool:
+    # A type that is no union has no None in it.
+    return key in STEPS or (
+        isinstance(rule, Applied)
+        and rule.kind is not object
+        and not isinstance(rule.kind, types.UnionType)
+    )
+
+
+@pytest.mark.parametrize(("name", "part"), TABLES)
+def test_a_required_key_may_not_be_missing(model, tmp_path, name, part):
+    """And any other may, unless the default of its class contradicts the weights."""
     folder = shutil.copytree(model, tmp_path / "model")
-    change(folder, name, part, key, None)
-    with pytest.raises(UserError, match=f"there is no '.*{key}'"):
-        read(folder)
+    original = (folder / name).read_text()
+    for key, rule in TABLES[name, part].items():
+        change(folder, name, part, key, None)
+        if is_required(key, rule):
+            with pytest.raises(UserError, match=key if key in STEPS else f"there is no '.*{key}'"):
+                read(folder)
+        elif key not in huggingface._DEFAULTS:
+            read(folder)
+        (folder / name).write_text(original)
 
 
 def described(rule) -> str:
@@ -129,9 +151,13 @@ def described(rule) -> str:
         return "applied, with types and ranges of `BertConfig`"
     kind = "a whole number" if rule.kind is object else json_files._name(rule.kind).strip(",")
     smallest = f" of at least {rule.smallest}" if rule.smallest is not None else ""
-    # A type that is no union has no None in it.
-    is_required = rule.kind is not object and not isinstance(rule.kind, types.UnionType)
-    return f"applied: {kind}{smallest}{', required' if is_required else ''}"
+    return f"applied: {kind}{smallest}"
+
+
+def where_missing(key, rule, name) -> str:
+    if isinstance(rule, str):
+        return ""
+    return "required" if is_required(key, rule) else f"default of {CLASSES[name]}"
 
 
 def page_rows() -> list[str]:
@@ -143,9 +169,10 @@ def page_rows() -> list[str]:
             continue
         keys: dict[str, list[str]] = {}
         for key, rule in rules.items():
-            keys.setdefault(described(rule), []).append(f"`{key}`")
+            words = f"{described(rule)} | {where_missing(key, rule, name)}".strip()
+            keys.setdefault(words, []).append(f"`{key}`")
         place = f"`{name}`" + (f", `{part}`" if part else "")
-        rows += [f"| {place} | {', '.join(names)} | {rule} |" for rule, names in keys.items()]
+        rows += [f"| {place} | {', '.join(names)} | {words} |" for words, names in keys.items()]
     return rows
 
 
