@@ -4,7 +4,8 @@ batches and devices of any number, and refusals of what several devices would do
 Input: the losses of a batch on one replica; output: their means over all batches and replicas.
 """
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Sequence
 
 import keras
 from keras import ops
@@ -116,6 +117,25 @@ class LossReport:
             # The mean of the replicas' means would give the rows of a small part more weight.
             rest *= rows * num_replicas() / ops.maximum(sum_over_replicas(rows), 1.0)
         return weighted + rest
+
+
+class AddedLosses(threading.local):
+    """The losses that a layer has added on one replica, as Keras uses a layer's list of them.
+
+    Replicas are threads that take turns, so that in one list each would find those of another.
+    """
+
+    def __init__(self):
+        self._values: list = []
+
+    def extend(self, losses: Iterable):
+        self._values.extend(losses)
+
+    def clear(self):
+        self._values.clear()
+
+    def __getitem__(self, index):
+        return self._values[index]
 
 
 def devices_of(model: keras.Model) -> int:

@@ -15,7 +15,7 @@ from bert_common.errors import UserError
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import Dropout, DropoutStream
 from modeling.encoder import BertEncoder, encoder_inputs
-from modeling.fit import LossReport, check_compilation, check_compiled, check_optimizer
+from modeling.fit import AddedLosses, LossReport, check_compilation, check_compiled, check_optimizer
 from modeling.layers import add_bias, matmul_transposed, truncated_normal
 from modeling.losses import HeadLoss, recorded_means
 from modeling.optimizer import BertAdamW
@@ -210,6 +210,8 @@ class BertTaskModel(Checkpointed, keras.Model):
                 )
                 break
             iterator = None
+            for layer in self._flatten_layers():
+                layer._losses = AddedLosses()
         super()._maybe_symbolic_build(iterator=iterator, data_batch=data_batch)
         check_compiled(self, self._compile_loss)
 

@@ -1,6 +1,5 @@
 """`fit`, `evaluate` and `predict` on several devices give what one gives (docs/devices.md)."""
 
-import pathlib
 import subprocess
 import sys
 
@@ -8,13 +7,15 @@ import numpy as np
 import pytest
 
 from tests.modeling import devices_program
-from tests.modeling.devices_program import results_of
+from tests.modeling.devices_program import ALL_SIZES, BATCH, results_of
 
 # Devices → cases. More of them would only take longer: `devices_program.py` runs all.
 CASES = {
-    2: ["labels, SGD", "tags, BertAdamW"],
+    2: ["add_loss, SGD", "tags, BertAdamW"],
     8: ["head only"],
 }
+# What the process of two devices evaluates without training.
+EVALUATIONS = [f"{head}, evaluation" for head in ("score", "answers", "choices", "left-to-right")]
 # After which the losses have fallen by a tenth.
 STEPS = 30
 
@@ -22,9 +23,23 @@ STEPS = 30
 @pytest.fixture(scope="module")
 def of_one_device() -> dict:
     results = {}
-    for names in CASES.values():
-        for name in names:
-            results |= results_of(name, STEPS)
+    for name in [*sum(CASES.values(), []), *EVALUATIONS]:
+        results |= results_of(name, STEPS)
+    return results
+
+
+@pytest.fixture(scope="module")
+def of_devices(tmp_path_factory) -> dict[int, dict]:
+    """Devices → results."""
+    results = {}
+    for devices, names in CASES.items():
+        path = tmp_path_factory.mktemp("devices") / "results.npz"
+        if devices == 2:
+            names = [*names, *EVALUATIONS]
+        arguments = [devices_program.__file__, str(devices), str(STEPS), path, *names]
+        subprocess.run([sys.executable, *arguments], check=True)
+        with np.load(path) as file:
+            results[devices] = dict(file)
     return results
 
 
@@ -37,13 +52,8 @@ def parts(results: dict, case: str, kind: str) -> dict:
 
 
 @pytest.mark.parametrize("devices", CASES)
-def test_several_devices_give_the_results_of_one(devices, of_one_device, tmp_path):
-    program = pathlib.Path(devices_program.__file__)
-    path = tmp_path / "results.npz"
-    arguments = [program, str(devices), str(STEPS), path, *CASES[devices]]
-    subprocess.run([sys.executable, *arguments], check=True)
-    with np.load(path) as file:
-        found = dict(file)
+def test_several_devices_give_the_results_of_one(devices, of_one_device, of_devices):
+    found = of_devices[devices]
     for case in CASES[devices]:
         before, after = (parts(of_one_device, case, kind) for kind in ("evaluate 27", "after"))
         assert after["loss"] < 0.9 * before["loss"], case
@@ -65,7 +75,10 @@ def test_several_devices_give_the_results_of_one(devices, of_one_device, tmp_pat
             assert distance <= limit, (case, name)
 
 
-def test_losses_do_not_depend_on_the_sizes_of_batches(of_one_device):
-    case = "labels, SGD"
-    whole = parts(of_one_device, case, "evaluate 27")
-    assert parts(of_one_device, case, "evaluate 7") == pytest.approx(whole, rel=2e-6)
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("case", EVALUATIONS)
+def test_losses_do_not_depend_on_the_sizes_of_batches(case, devices, of_one_device, of_devices):
+    found = {1: of_one_device, **of_devices}[devices]
+    whole = parts(of_one_device, case, f"evaluate {BATCH}")
+    for size in (BATCH, *ALL_SIZES):
+        assert parts(found, case, f"evaluate {size}") == pytest.approx(whole, rel=1e-6), size
