@@ -8,6 +8,7 @@ import tensorflow as tf
 from bert_tf.tasks.pretraining.data import parser
 from bert_tf.training.batches import BatchSizes
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset, training_dataset
+from data_gen.pretraining import records
 from data_gen.pretraining.schema import FEATURES, Schema
 from modeling.config import BertConfig
 from tests.bert_tf.training.common import (
@@ -151,6 +152,32 @@ def test_batches_of_groups_do_not_depend_on_hosts(files, groups):
         assert len(set(seen.tolist())) == min(group.num_examples, len(seen))
     for start in (16, 80):
         assert stream(files, 40, 8, start=start, groups=groups) == expected[start : start + 40]
+
+
+def test_256_hosts_and_then_64_read_every_example_once(tmp_path):
+    """The shares of processes that are not there: a step of the first 8 of 256, then one of the 2
+    of 64 that read the same groups."""
+    paths = [str(tmp_path / str(number)) for number in range(256)]
+    files = RecordFiles(tuple(paths), (4,) * 256, (False,) * 256)
+    dealt = files.deal(256)
+    assert sorted(path for group in dealt for path in group.paths) == sorted(paths)
+    number_of = {}
+    for number, group in enumerate(dealt[:8]):
+        (path,) = group.paths
+        write_records(path, 4, 4 * number)
+        for payload in records.read_records(path):
+            number_of[payload] = len(number_of)
+    seen = []
+    for hosts, start, running in ((256, 0, 8), (64, 512, 2)):
+        for host in range(running):
+            context = tf.distribute.InputContext(hosts, host, hosts)
+            dataset = training_dataset(files, raw, 512, 1, start, context, 256)
+            seen += next(iter(dataset))["record"].numpy().tolist()
+    assert sorted(number_of[payload] for payload in seen) == list(range(32))
+
+
+def raw(serialized, passes):
+    return {"record": serialized}
 
 
 def test_a_host_reads_the_files_of_its_groups_only(files, tmp_path):
