@@ -90,7 +90,7 @@ class Share(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EngineOptions(TextOptions):
-    """Where the work is done."""
+    """Engine or machines that do the work."""
 
     beam_pipeline_options: str | None = option(
         None,

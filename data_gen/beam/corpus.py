@@ -35,7 +35,7 @@ _DOCUMENTS_OF_A_FILE = 1 << 40
 
 
 class Fingerprints(NamedTuple):
-    """Those of a text in one group; `digests` are different uint64, as bytes."""
+    """Fingerprints of a text in one group; `digests` are different uint64, as bytes."""
 
     file: int
     text: int
@@ -106,13 +106,13 @@ def read_texts(job: Job, file: tuple[int, str]) -> Iterator[tuple]:
     documents = read_documents(path, options, notes)
     parts = corpus_preparation.make_parts(documents, options.held_out_fraction, options.seed)
     texts = parallel.portions(parts, corpus_preparation.num_characters, _TEXT_CHARACTERS)
-    for text, found in enumerate(texts):
+    for text, text_parts in enumerate(texts):
         numbered = []
-        for part in found:
+        for part in text_parts:
             document = number * _DOCUMENTS_OF_A_FILE + part.document
             numbered.append(part._replace(document=document))
         yield "texts", ((number, text), numbered)
-        digests = np.unique(np.fromiter(_all_digests(found), np.uint64))
+        digests = np.unique(np.fromiter(_all_digests(text_parts), np.uint64))
         groups = digests % np.uint64(job.facts["groups"])
         for group in np.unique(groups).tolist():
             selected = digests[groups == group]
@@ -134,14 +134,19 @@ def _all_digests(parts: Iterable[DocumentPart]) -> Iterator[int]:
 def find_first(job: Job, group: tuple[int, Iterable[Fingerprints]]) -> Iterator[tuple]:
     """(group, fingerprints) → (text, those that occur in no text before it)."""
     in_order = sorted(group[1])
-    digests = [np.frombuffer(found.digests, np.uint64) for found in in_order]
+    digests = []
+    ends = []
+    end = 0
+    for entry in in_order:
+        digests.append(np.frombuffer(entry.digests, np.uint64))
+        end += len(digests[-1])
+        ends.append(end)
     # The index of the first of equal ones.
     different, first = np.unique(np.concatenate(digests), return_index=True)
-    ends = np.cumsum([len(found) for found in digests])
     texts = np.searchsorted(ends, first, side="right")
     for text in np.unique(texts).tolist():
-        found = in_order[text]
-        yield (found.file, found.text), different[texts == text].tobytes()
+        entry = in_order[text]
+        yield (entry.file, entry.text), different[texts == text].tobytes()
 
 
 def split_texts(job: Job, group: tuple[tuple[int, int], Iterable[Any]]) -> Iterator[tuple]:
@@ -165,12 +170,12 @@ def split_texts(job: Job, group: tuple[tuple[int, int], Iterable[Any]]) -> Itera
 def write(job: Job, group: tuple[int, Iterable[Sentences]]) -> Iterator[str]:
     """(all, sentences of texts, and notes about files) → the output file."""
     options = job.options
-    found = sorted(group[1], key=_place)
+    in_order = sorted(group[1], key=_place)
     notes = ReadingNotes()
-    for sentences in found:
+    for sentences in in_order:
         notes.add(sentences.notes)
     written = {}
-    for path, writer in corpus_preparation.write_corpus(_split_parts(found), options).items():
+    for path, writer in corpus_preparation.write_corpus(_split_parts(in_order), options).items():
         written[job.facts["output_names"][path]] = writer
     report = corpus_preparation.report(
         len(job.input_files), written, notes, options.held_out_fraction
@@ -183,8 +188,8 @@ def _place(sentences: Sentences) -> tuple[int, int]:
     return sentences.file, sentences.text
 
 
-def _split_parts(found: list[Sentences]) -> Iterator[SplitPart]:
-    for sentences in found:
+def _split_parts(texts: list[Sentences]) -> Iterator[SplitPart]:
+    for sentences in texts:
         if sentences.path:
             with files.open_file(sentences.path, "rb") as file:
                 yield from pickle.load(file)

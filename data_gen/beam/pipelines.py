@@ -1,4 +1,4 @@
-"""What the pipelines share: options and runners, errors in one line, files, and their steps.
+"""Common parts of the pipelines: options and runners, errors in one line, files, steps.
 
 A pipeline is a chain of *steps*, functions that take an element and yield elements, and of
 GroupByKeys. It has no side inputs and no tagged outputs, which Dask's runner computes again or
@@ -76,9 +76,9 @@ class BeamFiles:
         FileSystems.delete([path])
 
     def rmtree(self, path: str) -> None:
-        found = self.glob(f"{path.rstrip('/')}/*")
-        if found:
-            FileSystems.delete(found)
+        paths = self.glob(f"{path.rstrip('/')}/*")
+        if paths:
+            FileSystems.delete(paths)
         # An object store has no directories.
         with contextlib.suppress(OSError):
             FileSystems.delete([path])
@@ -87,14 +87,14 @@ class BeamFiles:
         return [os.path.basename(name) for name in self.glob(f"{path.rstrip('/')}/*")]
 
     def stat(self, path: str) -> _Status:
-        found = self._match(path)
-        if not found:
+        matches = self._match(path)
+        if not matches:
             raise FileNotFoundError(2, "No such file or directory", path)
-        seconds = found[0].last_updated_in_seconds
-        return _Status(found[0].size_in_bytes, int(seconds * 10**9))
+        seconds = matches[0].last_updated_in_seconds
+        return _Status(matches[0].size_in_bytes, int(seconds * 10**9))
 
     def glob(self, pattern: str) -> list[str]:
-        return [found.path for found in self._match(pattern)]
+        return [match.path for match in self._match(pattern)]
 
     def _match(self, pattern: str) -> list[Any]:
         try:
@@ -132,7 +132,7 @@ remote_files.stand_in = BeamFiles()
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What all steps know; it travels to the workers with the pipeline.
+    """Facts that all steps know; it travels to the workers with the pipeline.
 
     Attributes:
       options: of the script.
@@ -150,13 +150,13 @@ class Job:
     facts: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def keep(self, name: str, value: Any) -> None:
-        """Keeps a value, too large to travel with each step, for `kept` in later steps."""
+        """Keeps a value, too large to travel with each step, for `recall` in later steps."""
         with files.atomic_write(f"{self.work}/{name}", "wb") as file:
             pickle.dump(value, file)
 
-    def kept(self, name: str) -> Any:
+    def recall(self, name: str) -> Any:
         """Returns what `keep` has kept."""
-        return _kept(f"{self.work}/{name}")
+        return _recalled(f"{self.work}/{name}")
 
     def new_file(self, name: str) -> str:
         """Returns a path in the work directory that nobody else uses."""
@@ -164,7 +164,7 @@ class Job:
 
 
 @functools.lru_cache(maxsize=2)
-def _kept(path: str) -> Any:
+def _recalled(path: str) -> Any:
     with files.open_file(path, "rb") as file:
         return pickle.load(file)
 
@@ -189,7 +189,7 @@ class _Function(beam.DoFn):
 
 
 class _Only(beam.DoFn):
-    """Of pairs (kind, element), the elements of a kind."""
+    """Takes the elements of a kind out of pairs (kind, element)."""
 
     def __init__(self, kind: str):
         self._kind = kind
@@ -223,12 +223,14 @@ class Flow:
         """Returns the elements of a kind, of pairs (kind, element)."""
         return Flow(self._job, self._elements | f"only {name}{kind}" >> beam.ParDo(_Only(kind)))
 
-    def grouped(self, name: str, *others: "Flow") -> "Flow":
+    def grouped(self, name: str, *flows: "Flow") -> "Flow":
         """Returns (key, values) of these pairs and others."""
         elements = self._elements
-        if others:
-            flows = (elements, *[other._elements for other in others])
-            elements = flows | f"join {name}" >> beam.Flatten()
+        if flows:
+            all_elements = [elements]
+            for flow in flows:
+                all_elements.append(flow._elements)
+            elements = all_elements | f"join {name}" >> beam.Flatten()
         return Flow(self._job, elements | name >> beam.GroupByKey())
 
 
@@ -273,7 +275,7 @@ def run(job: Job, build: Callable[[Flow], Any]) -> Any:
             pipeline.run().wait_until_finish()
         except Exception as error:
             raise _user_error(error) from error
-        return job.kept(RESULT)
+        return job.recall(RESULT)
     finally:
         with contextlib.suppress(OSError):
             files.remove_tree(job.work)
@@ -282,9 +284,9 @@ def run(job: Job, build: Callable[[Flow], Any]) -> Any:
 def _user_error(error: Exception) -> UserError:
     """Returns the error of a pipeline that failed: what a worker said, or the last line of its
     traceback."""
-    found = _USER_ERROR.search(f"{type(error).__name__}: {error}")
-    if found:
-        return UserError(found[1])
+    match = _USER_ERROR.search(f"{type(error).__name__}: {error}")
+    if match:
+        return UserError(match[1])
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     is_traceback = any(line.startswith("Traceback") for line in lines)
     reason = lines[-1] if is_traceback else in_one_line(error)

@@ -52,13 +52,13 @@ class Place(NamedTuple):
 
     Attributes:
       before: sums over the files before it.
-      own: the file.
-      all: sums over all files.
+      file: the file.
+      total: sums over all files.
     """
 
     before: FileFacts
-    own: FileFacts
-    all: FileFacts
+    file: FileFacts
+    total: FileFacts
 
 
 class PlacedBlock(NamedTuple):
@@ -146,17 +146,21 @@ def generate(options: PretrainingDataOptions) -> dict:
 def _build(input_files: Flow) -> None:
     sizes = input_files.through(measure).grouped("sizes")
     scanned = sizes.through(tell_size).grouped("files to scan").through(scan).grouped("scanned")
-    blocks = scanned.through(place).grouped("files to read").through(read)
-    made = blocks.grouped("portions").through(make)
-    total = made.only("facts").grouped("facts of portions").through(add_facts)
-    told = total.grouped("all facts").through(tell_bits)
-    split = made.only("rows").grouped("rows of portions", told.only("bits")).through(split_rows)
+    blocks = scanned.through(place_files).grouped("files to read").through(read)
+    instances = blocks.grouped("portions").through(make)
+    total = instances.only("facts").grouped("facts of portions").through(add_facts)
+    plan_of_buckets = total.grouped("all facts").through(tell_bits)
+    split = (
+        instances.only("rows")
+        .grouped("rows of portions", plan_of_buckets.only("bits"))
+        .through(split_rows)
+    )
     counted = split.only("counts").grouped("counts of buckets").through(add_counts)
     planned = counted.grouped("all counts").through(plan)
     pieces = split.only("rows", "split ").grouped("buckets", planned.only("parts"))
     parts = pieces.through(write_parts).grouped("parts of shards", planned.only("shards"))
     shards = parts.through(write_shard)
-    shards.grouped("shards", told.only("prepared")).through(publish)
+    shards.grouped("shards", plan_of_buckets.only("prepared")).through(publish)
 
 
 def measure(job: Job, file: tuple[int, str]) -> Iterator[tuple]:
@@ -205,7 +209,7 @@ def scan(job: Job, file: tuple[int, Iterable[int]]) -> Iterator[tuple]:
     yield ALL, FileFacts(number, blocks, documents, nul_bytes, num_bytes)
 
 
-def place(job: Job, scanned: tuple[int, Iterable[FileFacts]]) -> Iterator[tuple]:
+def place_files(job: Job, scanned: tuple[int, Iterable[FileFacts]]) -> Iterator[tuple]:
     """(all, facts of files) → (number of a file, its place)."""
     table = sorted(scanned[1])
     total = functools.reduce(_sum, table)
@@ -213,12 +217,12 @@ def place(job: Job, scanned: tuple[int, Iterable[FileFacts]]) -> Iterator[tuple]
         raise generation.no_text(job.facts["names"])
     before = FileFacts(-1, 0, 0, 0, 0)
     places = []
-    for own in table:
-        places.append(Place(before, own, total))
-        before = _sum(before, own)
+    for file in table:
+        places.append(Place(before, file, total))
+        before = _sum(before, file)
     job.keep(_PLACES, places)
-    for found in places:
-        yield found.own.number, found
+    for place in places:
+        yield place.file.number, place
 
 
 def _sum(a: FileFacts, b: FileFacts) -> FileFacts:
@@ -231,27 +235,27 @@ def _sum(a: FileFacts, b: FileFacts) -> FileFacts:
     )
 
 
-def _placed_blocks(job: Job, found: Place) -> Iterator[tuple[corpus.Block, bytes]]:
+def _placed_blocks(job: Job, place: Place) -> Iterator[tuple[corpus.Block, bytes]]:
     """Yields the blocks of a file, as they are numbered in the corpus, and their bytes.
 
     Raises:
       UserError: the file is not what was scanned.
     """
     count = 0
-    for block, data in _scan(job, found.own.number, found.all.bytes):
+    for block, data in _scan(job, place.file.number, place.total.bytes):
         if block is not None:
-            yield block.after(found.before.blocks, found.before.documents), data
+            yield block.after(place.before.blocks, place.before.documents), data
             count += 1
-    if count != found.own.blocks:
-        path = job.input_files[found.own.number]
+    if count != place.file.blocks:
+        path = job.input_files[place.file.number]
         raise UserError(f"{path} was changed while it was read: start again")
 
 
 def read(job: Job, file: tuple[int, Iterable[Place]]) -> Iterator[tuple]:
     """(number of a file, [its place]) → (portion, block)."""
-    _, (found,) = file
-    portion_of = _portions_of_blocks(job.options, found.all.blocks, found.all.bytes)
-    for block, data in _placed_blocks(job, found):
+    _, (place,) = file
+    portion_of = _portions_of_blocks(job.options, place.total.blocks, place.total.bytes)
+    for block, data in _placed_blocks(job, place):
         yield int(portion_of[block.number]), PlacedBlock(block, data)
 
 
@@ -276,14 +280,14 @@ def make(job: Job, group: tuple[int, Iterable[PlacedBlock]]) -> Iterator[tuple]:
     if documents.is_single:
         documents = _load(job, [*placed, *_others(job, [value.block for value in placed])])
     keys, batches = workers.make_instances(
-        job.options, job.kept(_TOKENIZER), portion, documents, num_own
+        job.options, job.recall(_TOKENIZER), portion, documents, num_own
     )
     end = 0
     for number, rows in enumerate(batches):
         begin = end
         end += len(rows)
-        found = Rows(portion, number, keys[begin:end].tobytes(), rows.tobytes())
-        yield "rows", (portion, found)
+        chunk = Rows(portion, number, keys[begin:end].tobytes(), rows.tobytes())
+        yield "rows", (portion, chunk)
     yield "facts", (portion % _SUMS, PortionFacts(1, len(keys), _facts(counts)))
 
 
@@ -296,20 +300,20 @@ def _load(job: Job, placed: list[PlacedBlock]) -> corpus.Documents:
     data = {value.block.number: value.data for value in placed}
     return corpus.load(
         [value.block for value in placed],
-        job.kept(_TOKENIZER),
+        job.recall(_TOKENIZER),
         job.options.on_bad_utf8,
         lambda block: data[block.number],
     )
 
 
-def _others(job: Job, own: list[corpus.Block]) -> Iterator[PlacedBlock]:
+def _others(job: Job, portion: list[corpus.Block]) -> Iterator[PlacedBlock]:
     """Yields the blocks of `corpus.find_other_documents`; the files are read again for them."""
-    places: list[Place] = job.kept(_PLACES)
-    if places[0].all.documents == 1:
+    places: list[Place] = job.recall(_PLACES)
+    if places[0].total.documents == 1:
         return
     latest: list[bytes] = []
-    following = _blocks_after(job, places, own[0].number, latest)
-    for block in corpus.other_documents(following, own):
+    following = _blocks_after(job, places, portion[0].number, latest)
+    for block in corpus.other_documents(following, portion):
         yield PlacedBlock(block, latest[-1])
 
 
@@ -333,12 +337,12 @@ def _blocks_after(
 ) -> Iterator[corpus.Block]:
     """Yields the blocks after a number, and from the beginning again; `latest` gets their bytes."""
     start = 0
-    while places[start].before.blocks + places[start].own.blocks <= first:
+    while places[start].before.blocks + places[start].file.blocks <= first:
         start += 1
     # The file of the block is read from there to its end, and last from its beginning.
     for step in range(len(places) + 1):
-        found = places[(start + step) % len(places)]
-        for block, data in _placed_blocks(job, found):
+        place = places[(start + step) % len(places)]
+        for block, data in _placed_blocks(job, place):
             if step == len(places) and block.number == first:
                 return
             if step or block.number > first:
@@ -348,16 +352,20 @@ def _blocks_after(
 
 def add_facts(job: Job, group: tuple[int, Iterable[PortionFacts]]) -> Iterator[tuple]:
     """(group of portions, facts) → (all, their sum)."""
-    found = list(group[1])
-    portions = sum(facts.portions for facts in found)
-    instances = sum(facts.instances for facts in found)
-    yield ALL, PortionFacts(portions, instances, _joined(facts.facts for facts in found))
+    portions = 0
+    instances = 0
+    facts = []
+    for part in group[1]:
+        portions += part.portions
+        instances += part.instances
+        facts.append(part.facts)
+    yield ALL, PortionFacts(portions, instances, _joined(facts))
 
 
 def tell_bits(job: Job, group: tuple[int, Iterable[PortionFacts]]) -> Iterator[tuple]:
     """(all, facts of portions) → (portion, bits of its buckets); facts of all."""
     ((_, total),) = add_facts(job, group)
-    size = job.kept(_PLACES)[0].all
+    size = job.recall(_PLACES)[0].total
     counts = {"nul_bytes": size.nul_bytes}
     statistics.add(counts, total.facts.counts)
     if not counts["tokens"]:
@@ -377,7 +385,7 @@ def tell_bits(job: Job, group: tuple[int, Iterable[PortionFacts]]) -> Iterator[t
 
 def _row_type(job: Job) -> np.dtype:
     return external_shuffle.row_type(
-        job.options.max_seq_length, job.kept(_TOKENIZER).vocabulary.size
+        job.options.max_seq_length, job.recall(_TOKENIZER).vocabulary.size
     )
 
 
@@ -423,8 +431,8 @@ def plan(job: Job, group: tuple[int, Iterable[bytes]]) -> Iterator[tuple]:
         for part in parts:
             parts_of.setdefault(part.bucket, []).append(part)
         yield "shards", (shard, sum(part.last - part.first for part in parts))
-    for found in parts_of.items():
-        yield "parts", found
+    for bucket, parts in parts_of.items():
+        yield "parts", (bucket, parts)
 
 
 def write_parts(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[tuple]:
@@ -446,7 +454,7 @@ def write_parts(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[tuple]:
         path = job.new_file(f"part-{part.shard:05d}-{part.number:06d}")
         with files.user_error(f"can't write {path}"), files.open_file(path, "wb") as file:
             selected = rows[order[part.first : part.last]]
-            counts = workers.write_part(job.options, job.kept(_TOKENIZER), part, selected, file)
+            counts = workers.write_part(job.options, job.recall(_TOKENIZER), part, selected, file)
         yield part.shard, Part(part.number, path, files.file_size(path), _facts(counts))
 
 
@@ -504,7 +512,7 @@ def publish(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[str]:
     }
     result = generation.statistics_of(
         job.options,
-        job.kept(_TOKENIZER),
+        job.recall(_TOKENIZER),
         job.facts["identity"],
         [prepared],
         [written],

@@ -308,9 +308,9 @@ def all_prepared(shares: Sequence[WorkDirectory], part: str) -> list[dict]:
 
 def facts_of(shares: Sequence[WorkDirectory], step: str) -> dict[int, dict]:
     """Returns number, from 1, → facts of the shares that have ended a step."""
-    found = {}
+    ended = {}
     for number, other in enumerate(shares, 1):
         facts = other.read_step(step)
         if facts is not None:
-            found[number] = facts
-    return found
+            ended[number] = facts
+    return ended

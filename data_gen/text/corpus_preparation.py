@@ -443,9 +443,9 @@ def _prepared_parts(
                     notes.add(ReadingNotes(layouts=layouts, **content))
                     continue
                 for document, held_out, digests, sentences in content:
-                    kept = duplicates.kept(Digests(*digests))
-                    if kept is not None:
-                        remaining = itertools.compress(sentences, kept)
+                    stays = duplicates.select(Digests(*digests))
+                    if stays is not None:
+                        remaining = itertools.compress(sentences, stays)
                         # Each file counts its documents from 0.
                         yield split_part(
                             document * num_files + number,

@@ -131,20 +131,20 @@ class DuplicateFilter:
     def apply(self, parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
         """Yields the parts, without duplicates if these are left out."""
         for part in parts:
-            kept = self.kept(digests_of(part))
-            if kept is not None:
-                yield part._replace(paragraphs=list(itertools.compress(part.paragraphs, kept)))
+            stays = self.select(digests_of(part))
+            if stays is not None:
+                yield part._replace(paragraphs=list(itertools.compress(part.paragraphs, stays)))
 
-    def kept(self, digests: Digests) -> list[bool] | None:
+    def select(self, digests: Digests) -> list[bool] | None:
         """Returns which paragraphs of the next part stay; None if it is left out."""
         if not any(digest is not None for digest in digests.paragraphs):
             return None
         if self._table.add(digests.document):
             self._notes.duplicate_documents += 1
             return None if self._remove else [True] * len(digests.paragraphs)
-        kept = []
+        stays = []
         for digest in digests.paragraphs:
             is_known = digest is not None and self._table.add(digest)
             self._notes.duplicate_paragraphs += is_known
-            kept.append(not (is_known and self._remove))
-        return kept
+            stays.append(not (is_known and self._remove))
+        return stays
