@@ -123,6 +123,7 @@ def test_a_worker_of_dask_is_killed(tmp_path):
             processes.append(command)
             while not list(tmp_path.glob("beam/.*.beam-*/places")) and command.poll() is None:
                 time.sleep(0.05)
+            assert command.poll() is None
             processes[1].send_signal(signal.SIGKILL)
             status = command.wait()
         finally:
