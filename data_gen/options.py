@@ -132,6 +132,7 @@ class EngineOptions(TextOptions):
         return Share(int(number) - 1, int(count))
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class FolderOptions(Options):
     """Documents of a folder."""
 
