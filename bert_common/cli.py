@@ -409,14 +409,17 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
         check_tensorflow()
     # XLA reads where to keep compiled programs, and whether they must be deterministic, only once:
     # when TensorFlow is imported.
+    driver = gpus.read_driver()
     warning = gpus.prepare(
-        gpus.read_driver(),
+        driver,
         os.environ,
         getattr(parsed, "compilation_cache_dir", ""),
         getattr(parsed, "deterministic", False),
     )
     if warning:
         print(warning, file=sys.stderr, flush=True)
+    if driver is not None and flags.FLAGS["debug"].value:
+        print(f"debug: {gpus.describe_ptxas(os.environ)}", file=sys.stderr, flush=True)
     module, _, function = target.partition(":")
     with _fast_imports(), _without_information():
         work = getattr(importlib.import_module(module), function)

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import glob
 import hashlib
+import importlib.util
 import os
 import re
 import subprocess
@@ -27,6 +28,8 @@ _PROGRAM_CACHE = "--tf_xla_persistent_cache_directory"
 _CACHED_DEVICES = "--tf_xla_persistent_cache_device_types"
 # The default of --compilation_cache_dir, as its help shows it.
 DEFAULT_CACHE = "bert-tf/compiled in $XDG_CACHE_HOME or ~/.cache"
+# Where systems have CUDA's programs.
+_CUDA_DIRECTORIES = ("/usr/local/cuda/bin", "/opt/cuda/bin")
 # The oldest programs are removed beyond these bytes; BERT-Base's have some 10 MB each.
 _MAX_CACHE_BYTES = 4 << 30
 
@@ -79,6 +82,34 @@ def unused_gpus(driver: Driver | None, num_found: int) -> str | None:
         "env GPU=1, or pip install -r requirements-gpu.txt), or the driver, "
         f"{driver.version}, is older than 525.60; TF_CPP_MIN_LOG_LEVEL=0 shows TensorFlow's reasons"
     )
+
+
+def describe_ptxas(environment: Mapping[str, str]) -> str:
+    """Returns path and version of the assembler that XLA runs on a GPU's programs.
+
+    XLA takes the first that works of CUDA's directories and PATH, in this order (its functions
+    `FindCudaExecutable` and `CandidateCudaRoots`): that of --xla_gpu_cuda_data_dir, CUDA's packages
+    beside TensorFlow's, the usual ones of a system.
+    """
+    option = re.search(r"--xla_gpu_cuda_data_dir=(\S+)", environment.get("XLA_FLAGS", ""))
+    directories = [os.path.join(option[1] if option else "./cuda_sdk_lib", "bin")]
+    spec = importlib.util.find_spec("tensorflow")
+    for package in spec.submodule_search_locations or () if spec else ():
+        directories.append(os.path.join(os.path.dirname(package), "nvidia/cuda_nvcc/bin"))
+    directories += _CUDA_DIRECTORIES
+    directories += environment.get("PATH", "").split(os.pathsep)
+    for directory in directories:
+        path = os.path.abspath(os.path.join(directory, "ptxas"))
+        if not os.path.isfile(path):
+            continue
+        try:
+            text = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+        except (OSError, subprocess.SubprocessError):
+            continue
+        found = re.search(r"V(\d+\.\d+\.\d+)", text.stdout)
+        if found:
+            return f"ptxas {found[1]}, {path}"
+    return "no ptxas was found: the driver compiles XLA's programs"
 
 
 def prepare(

@@ -16,6 +16,14 @@ from bert_common import cli
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_ANY_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# Lines of a progress bar in a log file, and how long a training takes on a slow machine.
+_PROGRESS = re.compile(r"^(?:[a-z][a-z ]*: +\d+% |time     about ).*\n", re.MULTILINE)
+# What of an output may differ: times, speeds, sizes of files, numbers with decimals.
+_VARYING = re.compile(
+    r"(?P<any>\d[\d.,]*(?= (?:ms|s|min|h|days|[kMG]?B/s|[kMG]B|GFLOP/s)\b))|"
+    r"(?P<number>-?\d+\.\d+(?:e-?\d+)?)|(?P<blank>\s+)|(?P<other>\S)"
+)
 
 
 def blocks(page: str, title: str = "") -> list[tuple[str, str]]:
@@ -33,6 +41,77 @@ def commands(block: str) -> list[list[str]]:
     """The words of each command of a bash block; lines that end with a backslash go on."""
     lines = block.replace("\\\n", " ").splitlines()
     return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+def differences(shown: str, printed: str) -> list[str]:
+    """Returns where a page shows other lines than a program prints.
+
+    Shares may differ by .02, percentages by 2, losses by 5 %, times by anything; "…" stands for any
+    text, also at the ends: no line is left out without it.
+    """
+    printed = _PROGRESS.sub("", printed).strip()
+    pieces = shown.strip().split("…")
+    problems = []
+    position = 0
+    for index, piece in enumerate(pieces):
+        pattern, numbers = _pattern(piece.strip())
+        # The first piece is the beginning of the output, and the last one its end.
+        start = "" if index else r"\A"
+        end = "" if index + 1 < len(pieces) else r"\Z"
+        found = re.compile(f"{start}{pattern}{end}").search(printed, position)
+        if found is None:
+            problems.append(f"not printed, or not here: {piece.strip()}")
+            continue
+        position = found.end()
+        for (before, number, after), text in zip(numbers, found.groups(), strict=True):
+            if abs(float(text) - float(number)) > _tolerance(before, float(number), after):
+                problems.append(f"{before}{number} is {text}")
+    return problems
+
+
+def _pattern(piece: str) -> tuple[str, list[tuple[str, str, str]]]:
+    """A pattern for a piece of output, and (text before, number, text after) of its groups."""
+    pattern = []
+    numbers = []
+    for match in _VARYING.finditer(piece):
+        if match["any"]:
+            pattern.append(r"\d[\d.,]*")
+        elif match["number"]:
+            pattern.append(r"(-?\d+\.\d+(?:e-?\d+)?)")
+            start = piece.rfind("\n", 0, match.start()) + 1
+            numbers.append((piece[start : match.start()], match[0], piece[match.end() :][:1]))
+        else:
+            pattern.append(r"\s*" if match["blank"] else re.escape(match[0]))
+    return "".join(pattern), numbers
+
+
+def _tolerance(before: str, number: float, after: str) -> float:
+    if re.search(r"loss\s+$", before):
+        return 0.05 * abs(number)
+    # Percentages, and SQuAD's scores.
+    if after == "%" or re.search(r"(?:exact|f1|total)\s+$", before) and number > 1:
+        return 2.0
+    return 0.02 if abs(number) <= 1 else 0.05 * abs(number)
+
+
+def outputs_of_page(page: str) -> list[tuple[str, str]]:
+    """Runs the blocks of a page in the current directory, in full size.
+
+    Returns:
+      (output as the page shows it, what the block before it prints) of each output.
+    """
+    outputs = []
+    printed = ""
+    for language, content in _ANY_BLOCK.findall((PROJECT / page).read_text("utf-8")):
+        if language == "bash":
+            printed = "".join(run_command(words, {}, errors=True) for words in commands(content))
+        elif language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as stream:
+                exec(compile(content, page, "exec"), {"__name__": "__main__"})
+            printed = stream.getvalue()
+        elif not language and not content.startswith("$"):
+            outputs.append((content, printed))
+    return outputs
 
 
 def run_page(page: str, sizes: dict[str, str], title: str = "") -> list[str]:
@@ -57,7 +136,7 @@ def run_page(page: str, sizes: dict[str, str], title: str = "") -> list[str]:
     return done
 
 
-def run_command(words: list[str], sizes: dict[str, str]) -> str:
+def run_command(words: list[str], sizes: dict[str, str], errors: bool = False) -> str:
     """Runs a command of this project, `mkdir`, or `echo TEXT | python …`, and returns what it
     printed."""
     given = ""
@@ -71,7 +150,7 @@ def run_command(words: list[str], sizes: dict[str, str]) -> str:
     if words[1] == "-m":
         words = ["python", f"{words[2].replace('.', '/')}.py", *words[3:]]
     arguments = [_resized(word, sizes) for word in words[2:]]
-    return run_script(str(PROJECT / words[1]), arguments, given)
+    return run_script(str(PROJECT / words[1]), arguments, given, errors)
 
 
 def _resized(word: str, sizes: dict[str, str]) -> str:
@@ -83,14 +162,17 @@ def _resized(word: str, sizes: dict[str, str]) -> str:
     )
 
 
-def run_script(path: str, arguments: list[str], given: str = "") -> str:
+def run_script(path: str, arguments: list[str], given: str = "", errors: bool = False) -> str:
     """The script as Python runs it, without a process of its own: importing TensorFlow takes
-    seconds."""
+    seconds. Returns what it prints, with `errors` also on standard error."""
     known, before = set(flags.FLAGS), (sys.argv, sys.stdin)
     printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
     sys.argv, sys.stdin = [path, *arguments], io.TextIOWrapper(io.BytesIO(given.encode()), "utf-8")
     try:
-        with contextlib.redirect_stdout(printed):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(contextlib.redirect_stdout(printed))
+            if errors:
+                stack.enter_context(contextlib.redirect_stderr(printed))
             runpy.run_path(path, run_name="__main__")
     except SystemExit as end:
         assert not end.code, (path, arguments, end.code)

@@ -9,7 +9,14 @@ import shutil
 
 import pytest
 
-from tests.page_commands import PROJECT, blocks, commands, run_page
+from tests.page_commands import (
+    PROJECT,
+    blocks,
+    commands,
+    differences,
+    outputs_of_page,
+    run_page,
+)
 from tests.tiny import CONFIG, write_tiny
 
 # What makes the runs short. The lengths fit the stand-in for released weights, which has 64
@@ -159,3 +166,33 @@ def test_commands_can_be_typed_as_they_are(page):
         assert language == "python" or all(
             words[0] in ("python", "echo", "mkdir") for words in commands(content)
         )
+
+
+@pytest.mark.pages
+@pytest.mark.parametrize("page", ["README.md", TUTORIAL])
+def test_printed_lines_are_todays(page, tmp_path, monkeypatch):
+    shutil.copytree(PROJECT / "samples", tmp_path / "samples")
+    monkeypatch.chdir(tmp_path)
+    outputs = outputs_of_page(page)
+    assert len(outputs) > 2
+    problems = [problem for shown, printed in outputs for problem in differences(shown, printed)]
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize(
+    "shown, problem",
+    [
+        ("step 75: accuracy 0.95, loss 0.13\nwrote it (9 s)", None),
+        ("…\nwrote it (1 min)", "not printed"),
+        ("…\nwrote it (1 s)", None),
+        ("step 75: accuracy 0.90, loss 0.13\n…", "accuracy 0.90 is 0.94"),
+        ("step 75: accuracy 0.94, loss 0.12\n…", "loss 0.12 is 0.1301"),
+        ("step 76: accuracy 0.94, loss 0.13\n…", "not printed"),
+        ("step 75: accuracy 0.94, loss 0.13", "not printed"),
+        ("wrote it (1 s)", "not printed"),
+    ],
+)
+def test_differences_from_a_page(shown, problem):
+    printed = "step 75: accuracy 0.9400, loss 0.1301\ntraining: 9% 1/9\nwrote it (2.5 s)\n"
+    problems = differences(shown, printed)
+    assert not problems if problem is None else problem in problems[0]

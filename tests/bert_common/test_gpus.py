@@ -210,3 +210,23 @@ def test_a_gpu_that_is_not_used_is_a_warning(monkeypatch):
     # Hidden by the user.
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert gpus.unused_gpus(driver, 0) is None
+
+
+def test_the_assembler_that_xla_finds_first(tmp_path, monkeypatch):
+    """One that fails is passed over, as XLA does."""
+    monkeypatch.setattr(gpus, "_CUDA_DIRECTORIES", ())
+    for name, script in (
+        ("broken", "exit 1"),
+        ("good", "echo 'Cuda compilation tools, release 12.9, V12.9.86'"),
+        ("later", "echo V11.1.1"),
+    ):
+        path = tmp_path / name / "bin/ptxas"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+    paths = [str(tmp_path / name / "bin") for name in ("broken", "good", "later")]
+    environment = {"PATH": os.pathsep.join(["/nowhere", *paths])}
+    assert gpus.describe_ptxas(environment) == f"ptxas 12.9.86, {paths[1]}/ptxas"
+    environment["XLA_FLAGS"] = f"--other=1 --xla_gpu_cuda_data_dir={tmp_path}/later"
+    assert gpus.describe_ptxas(environment) == f"ptxas 11.1.1, {paths[2]}/ptxas"
+    assert gpus.describe_ptxas({}).startswith("no ptxas was found")

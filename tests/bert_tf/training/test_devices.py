@@ -29,6 +29,47 @@ def run_on_two_devices(script, folder, kind="CPU") -> tuple[dict, str]:
         return dict(file), done.stdout
 
 
+_FROM_THE_CACHE = """
+import os, sys
+from bert_tf.training import devices
+import tensorflow as tf
+
+def compiled(function):
+    return tf.function(function, jit_compile=True)(tf.ones(3))
+
+devices.set_up()
+compiled(lambda x: x + 1)
+try:
+    compiled(tf.strings.as_string)
+except tf.errors.OpError as error:
+    print("refused:", error)
+print("-- all lines", file=sys.stderr, flush=True)
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"
+devices.set_up()
+compiled(lambda x: x + 2)
+"""
+
+
+@pytest.mark.processes
+def test_a_program_from_the_cache_prints_no_error_and_errors_are_raised(project, tmp_path):
+    """TensorFlow first reads the program as text, which it is not, and says so."""
+    options = ("directory=" + str(tmp_path), "device_types=CPU")
+    flags = " ".join(f"--tf_xla_persistent_cache_{option}" for option in options)
+    environment = {**os.environ, "TF_XLA_FLAGS": flags, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", _FROM_THE_CACHE],
+            capture_output=True,
+            text=True,
+            cwd=project,
+            env=environment,
+            check=True,
+        )
+        assert "refused: Detected unsupported operations" in done.stdout
+    hidden, _, shown = done.stderr.partition("-- all lines")
+    assert not hidden and "Error parsing text-format" in shown
+
+
 @pytest.mark.processes
 @pytest.mark.parametrize("level, shown", [("1", False), ("0", True)])
 def test_information_of_xla_is_hidden_as_that_of_tensorflow(project, level, shown):
