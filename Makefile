@@ -24,15 +24,16 @@ $(VENV)/.complete: requirements.txt requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "error: none of Python $(PYTHONS) was found: install one (uv python install 3.13, apt install python3.13-venv, brew install python@3.13 or pyenv install 3.13), or name one: make PYTHON=/path/to/python"; exit 2; }
 	@$(PYTHON) -c "import sys; sys.exit('{}.{}'.format(*sys.version_info) not in '$(PYTHONS)'.split())" || { echo "error: PYTHON=$(PYTHON) is none of Python $(PYTHONS), for which TensorFlow has wheels: name another one"; exit 2; }
 	@echo "using $$($(PYTHON) --version)"
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 	@echo "installing TensorFlow and what else is needed into $(VENV): some minutes, 4.2 GB"
 	@# Earlier ones refuse constraints with digests.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=26.1"
-	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt --group dev -c requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=26.1"
+	@# Problems are shown; the names of two hundred packages are not.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt --group dev -c requirements.lock
 	@# The project's packages are found from any directory: from modeling import BertEncoder.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -c "import keras, tensorflow as tf; print(f'works: TensorFlow {tf.__version__}, Keras {keras.__version__}')"
-	touch $@
+	@touch $@
 
 # Shows what it found at the end.
 $(VENV)/.complete-GPU: $(VENV)/.complete requirements-gpu.txt
