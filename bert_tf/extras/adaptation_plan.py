@@ -77,6 +77,12 @@ class AdaptOptions(Options):
         super().check()
         if bool(self.train_file) != bool(self.dev_file):
             raise UserError("--train_file and --dev_file belong together: give both or neither")
+        directory = os.path.abspath(self.documents_dir)
+        if os.path.abspath(self.output_dir).startswith(os.path.join(directory, "")):
+            raise UserError(
+                f"--output_dir: {self.output_dir} is in --documents_dir, whose files are read: "
+                "choose one outside"
+            )
         if self.train_file and self.embeddings:
             raise UserError(
                 "--embeddings and --train_file: one of them is the result, leave one out"

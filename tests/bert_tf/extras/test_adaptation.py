@@ -129,6 +129,8 @@ def test_the_plan(tmp_path):
     assert "--freeze_embeddings" in steps[5] and "--freeze_layers=3" in steps[5]
     assert f"--init_checkpoint={tmp_path}/out/head" in steps[6] and "freeze" not in steps[6]
     assert f"--vocab_file={tmp_path}/out/start/vocab.txt" in steps[3]
+    with pytest.raises(UserError, match="whose files are read: choose one outside"):
+        AdaptOptions(documents_dir="a", init_checkpoint="b", output_dir="a/c").check()
     with pytest.raises(UserError, match="one of them is the result"):
         AdaptOptions(
             documents_dir="a",
