@@ -448,7 +448,8 @@ def _fast_imports() -> Iterator[None]:
 @contextlib.contextmanager
 def _without_information() -> Iterator[None]:
     """Passes on what the block writes to standard error when it ends, without `INFORMATION`."""
-    if (version("tensorflow") or "") < "2.21" or os.environ["TF_CPP_MIN_LOG_LEVEL"] == "0":
+    release = version("tensorflow")
+    if release is None or release < "2.21" or os.environ["TF_CPP_MIN_LOG_LEVEL"] == "0":
         yield
         return
     sys.stderr.flush()

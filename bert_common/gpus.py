@@ -94,8 +94,9 @@ def describe_ptxas(environment: Mapping[str, str]) -> str:
     option = re.search(r"--xla_gpu_cuda_data_dir=(\S+)", environment.get("XLA_FLAGS", ""))
     directories = [os.path.join(option[1] if option else "./cuda_sdk_lib", "bin")]
     spec = importlib.util.find_spec("tensorflow")
-    for package in spec.submodule_search_locations or () if spec else ():
-        directories.append(os.path.join(os.path.dirname(package), "nvidia/cuda_nvcc/bin"))
+    if spec is not None and spec.origin is not None:
+        packages = os.path.dirname(os.path.dirname(spec.origin))
+        directories.append(os.path.join(packages, "nvidia/cuda_nvcc/bin"))
     directories += _CUDA_DIRECTORIES
     directories += environment.get("PATH", "").split(os.pathsep)
     for directory in directories:
@@ -106,9 +107,9 @@ def describe_ptxas(environment: Mapping[str, str]) -> str:
             text = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
         except (OSError, subprocess.SubprocessError):
             continue
-        found = re.search(r"V(\d+\.\d+\.\d+)", text.stdout)
-        if found:
-            return f"ptxas {found[1]}, {path}"
+        release = re.search(r"V(\d+\.\d+\.\d+)", text.stdout)
+        if release:
+            return f"ptxas {release[1]}, {path}"
     return "no ptxas was found: the driver compiles XLA's programs"
 
 

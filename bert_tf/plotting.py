@@ -16,9 +16,7 @@ from bert_common import files, json_files
 from bert_common.errors import UserError, say
 from bert_common.options import Options, option
 from bert_tf import charts
-from bert_tf.report import numbers
 from bert_tf.tables import new_figure, shorten
-from bert_tf.training.run_directory import read_metrics
 from modeling.checkpoints.companion_files import FLAGS_FILE, METRICS_FILE
 
 # Kinds of plots in the order they are drawn → the source that each needs.
@@ -213,6 +211,10 @@ def _draw_attention(
 
 def curves(options: PlotOptions) -> list[Picture]:
     """Plots losses and quality by step, all runs in one picture."""
+    # The report reads runs with TensorFlow, which --help does without.
+    from bert_tf.report import numbers
+    from bert_tf.training.run_directory import read_metrics
+
     paths = []
     for source in options.sources:
         paths += with_runs_below(source)
@@ -306,9 +308,12 @@ def _draw_curves(figure, runs: Mapping[str, Mapping], metrics: Sequence[str]) ->
 
 def _draw_curve(axes, points: Sequence[tuple], style: Mapping[str, object]) -> None:
     """Draws the points (step, value) of a metric, if there are any."""
-    steps = [step for step, _ in points]
-    # matplotlib leaves a gap at NaN, but stretches the axis for infinite values.
-    values = [value if math.isfinite(value) else math.nan for _, value in points]
+    steps = []
+    values = []
+    for step, value in points:
+        steps.append(step)
+        # matplotlib leaves a gap at NaN, but stretches the axis for infinite values.
+        values.append(value if math.isfinite(value) else math.nan)
     # A single point has no line, and needs a marker.
     markers = {"marker": "o", "markersize": 4} if len(steps) == 1 else {}
     axes.plot(steps, values, **{**markers, **style})
@@ -316,6 +321,8 @@ def _draw_curve(axes, points: Sequence[tuple], style: Mapping[str, object]) -> N
 
 def selection(options: PlotOptions) -> list[Picture]:
     """Plots the main metric of every run against its learning rate, a picture per selection."""
+    from bert_tf.report import numbers
+
     pictures = []
     for path, name in zip(options.sources, names_of(options.sources), strict=True):
         content = numbers.selection(path)

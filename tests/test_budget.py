@@ -61,7 +61,7 @@ RATES = {
 _SMALL_PACKAGE = 4_000
 _LONGEST_FUNCTION = 100
 # File → the number of files that are imported, directly or not and outside functions, with it.
-ROADS = {"modeling/encoder.py": 13, "bert_tf/tasks/question_answering/task.py": 87}
+ROADS = {"modeling/encoder.py": 13, "bert_tf/tasks/question_answering/task.py": 88}
 # Package → packages that it may not import, not even inside functions.
 UPWARD = {
     "bert_common": ("data_gen", "modeling", "bert_tf"),

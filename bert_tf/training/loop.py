@@ -83,7 +83,7 @@ class TimeLeft:
         self.restart(work, now)
 
     def restart(self, work: float, now: float) -> None:
-        """Leaves the time until now, such as that of a compilation, out of the speed."""
+        """Leaves the time until now, in which something was compiled, out of the speed."""
         self._latest = collections.deque([(now, work)])
 
     def announcement(self, work: float, now: float) -> float | None:
