@@ -5,7 +5,7 @@
 # make smoke  the package on the other Pythons that are here, some minutes
 # make aot    compares the plans of XLA's compilers for GPUs and TPUs with those in benchmarks/aot_golden.json, some minutes
 # make beam   the environment of data generation on Apache Beam (beam), with Dask; tests of it run where it is there
-# make pages  runs the commands of README and the tutorial, small
+# make pages  runs the commands of README and the tutorial, small, and in full size to compare what they print
 # make env    only the environment (.venv); with GPU=1 also CUDA's libraries
 # make docs   the documentation as a site, in output/site
 # make lock   writes requirements.lock anew, after a change of a version

@@ -2,10 +2,12 @@
 
 import contextlib
 import io
+import os
 import pathlib
 import re
 import runpy
 import shlex
+import subprocess
 import sys
 from collections.abc import Sequence
 
@@ -18,7 +20,9 @@ PROJECT = pathlib.Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _ANY_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Lines of a progress bar in a log file, and how long a training takes on a slow machine.
-_PROGRESS = re.compile(r"^(?:[a-z][a-z ]*: +\d+% |time     about ).*\n", re.MULTILINE)
+_PROGRESS = re.compile(
+    r"^(?:[a-z][a-z ]*: +(?:\d+% |[\d.]+\w* \[)|time     about ).*\n", re.MULTILINE
+)
 # What of an output may differ: times, speeds, sizes of files, numbers with decimals.
 _VARYING = re.compile(
     r"(?P<any>\d[\d.,]*(?= (?:ms|s|min|h|days|[kMG]?B/s|[kMG]B|GFLOP/s)\b))|"
@@ -95,7 +99,8 @@ def _tolerance(before: str, number: float, after: str) -> float:
 
 
 def outputs_of_page(page: str) -> list[tuple[str, str]]:
-    """Runs the blocks of a page in the current directory, in full size.
+    """Runs the blocks of a page in the current directory, in full size, each command in a process
+    of its own as a reader does.
 
     Returns:
       (output as the page shows it, what the block before it prints) of each output.
@@ -104,7 +109,17 @@ def outputs_of_page(page: str) -> list[tuple[str, str]]:
     printed = ""
     for language, content in _ANY_BLOCK.findall((PROJECT / page).read_text("utf-8")):
         if language == "bash":
-            printed = "".join(run_command(words, {}, errors=True) for words in commands(content))
+            # The scripts of a checkout lie in the current directory.
+            script = re.sub(r"\bpython (?=[\w/]+\.py)", f"python {PROJECT}/", content)
+            script = re.sub(r"\bpython ", f"{shlex.quote(sys.executable)} ", script)
+            printed = subprocess.run(
+                ["bash", "-ec", script],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=True,
+                env={**os.environ, "PYTHONPATH": str(PROJECT)},
+            ).stdout
         elif language == "python":
             with contextlib.redirect_stdout(io.StringIO()) as stream:
                 exec(compile(content, page, "exec"), {"__name__": "__main__"})
@@ -136,7 +151,7 @@ def run_page(page: str, sizes: dict[str, str], title: str = "") -> list[str]:
     return done
 
 
-def run_command(words: list[str], sizes: dict[str, str], errors: bool = False) -> str:
+def run_command(words: list[str], sizes: dict[str, str]) -> str:
     """Runs a command of this project, `mkdir`, or `echo TEXT | python …`, and returns what it
     printed."""
     given = ""
@@ -150,7 +165,7 @@ def run_command(words: list[str], sizes: dict[str, str], errors: bool = False) -
     if words[1] == "-m":
         words = ["python", f"{words[2].replace('.', '/')}.py", *words[3:]]
     arguments = [_resized(word, sizes) for word in words[2:]]
-    return run_script(str(PROJECT / words[1]), arguments, given, errors)
+    return run_script(str(PROJECT / words[1]), arguments, given)
 
 
 def _resized(word: str, sizes: dict[str, str]) -> str:
@@ -162,17 +177,14 @@ def _resized(word: str, sizes: dict[str, str]) -> str:
     )
 
 
-def run_script(path: str, arguments: list[str], given: str = "", errors: bool = False) -> str:
+def run_script(path: str, arguments: list[str], given: str = "") -> str:
     """The script as Python runs it, without a process of its own: importing TensorFlow takes
-    seconds. Returns what it prints, with `errors` also on standard error."""
+    seconds."""
     known, before = set(flags.FLAGS), (sys.argv, sys.stdin)
     printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
     sys.argv, sys.stdin = [path, *arguments], io.TextIOWrapper(io.BytesIO(given.encode()), "utf-8")
     try:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(contextlib.redirect_stdout(printed))
-            if errors:
-                stack.enter_context(contextlib.redirect_stderr(printed))
+        with contextlib.redirect_stdout(printed):
             runpy.run_path(path, run_name="__main__")
     except SystemExit as end:
         assert not end.code, (path, arguments, end.code)

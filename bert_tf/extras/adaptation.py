@@ -231,7 +231,7 @@ def judge(rows: Sequence[dict], held_out: str, task: TaskScores | None) -> Verdi
     if order.low is None or order.low < _MIN_CHANGE:
         is_worth_it = False
         lines.append(
-            f"order        {show_change(order)} bits when their words are shuffled: nothing is "
+            f"order        {show_change(order)} bits when their words are shuffled: little is "
             "learned of these documents but which words are frequent"
         )
     if old:
