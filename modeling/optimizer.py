@@ -18,6 +18,9 @@ from modeling.config import DECAYS
 from modeling.replicas import is_on_several_replicas
 from modeling.saving import register
 
+if keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
+
 # Names of variables: biases, and gamma and beta of every LayerNorm.
 NOT_DECAYED = ("bias", "gamma", "beta")
 # Decay of the mean of the gradients, and of their squares.
@@ -113,6 +116,10 @@ class AppliedRule(keras.optimizers.Optimizer):
     """
 
     def _clip_gradients(self, grads):
+        if keras.backend.backend() == "tensorflow":
+            # That of an embedding table comes as rows, with repeated words apart: the norm for the
+            # clipping is the norm of their sum.
+            grads = [tf.convert_to_tensor(gradient) for gradient in grads]
         if is_on_several_replicas():
             return grads
         return super()._clip_gradients(grads)
@@ -129,7 +136,6 @@ class AppliedRule(keras.optimizers.Optimizer):
         stored = (variable, self._momentums[index], self._velocities[index])
         updated = rule(
             *(ops.convert_to_tensor(value) for value in stored),
-            # The gradient of an embedding table consists of rows.
             ops.convert_to_tensor(gradient, dtype=variable.dtype),
             factors._replace(betas=(self.beta_1, self.beta_2), epsilon=self.epsilon),
             decay_rate,

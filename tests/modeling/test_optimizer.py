@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
-from modeling.optimizer import BertLamb, WarmupDecay, WarmupLinearDecay
+from modeling.optimizer import BertAdamW, BertLamb, WarmupDecay, WarmupLinearDecay
 from tests.modeling.common import lamb_in_float64
 
 
@@ -93,3 +93,21 @@ def test_twenty_steps_of_lamb_in_fit_against_numpy_in_float64():
     again = BertLamb.from_config(BertLamb(schedule, weight_decay=0.1).get_config())
     assert again.get_config() == BertLamb(schedule, weight_decay=0.1).get_config()
     assert again.decay_rate == 0.1
+
+
+@pytest.mark.parametrize(
+    "clip", [{}, {"clipnorm": 0.5}, {"clipvalue": 0.1}, {"global_clipnorm": 0.5}]
+)
+@pytest.mark.parametrize("optimizer", [BertAdamW, BertLamb])
+def test_rows_of_a_gradient_are_summed_before_they_are_clipped(optimizer, clip):
+    """Those of an embedding table, where a word is twice in a text."""
+    rows = tf.IndexedSlices(tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant([1, 1]), (3, 2))
+    tables = []
+    for gradient in (rows, tf.convert_to_tensor(rows)):
+        table = keras.Variable(np.ones((3, 2)))
+        rule = optimizer(0.1, **{"global_clipnorm": None, **clip})
+        rule.apply([gradient], [table])
+        # The first update of Adam is the same for any size of a gradient.
+        rule.apply([tf.fill((3, 2), 0.05)], [table])
+        tables.append(table.numpy())
+    np.testing.assert_array_equal(*tables)
