@@ -23,6 +23,7 @@ has failed.
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -60,6 +61,9 @@ class Group:
         variables = (
             self._held.enter_context(cluster_variables(job.workers)) if job.workers > 1 else [{}]
         )
+        parts: list[list[str]] = [[]]
+        if job.machines > 1:
+            parts = [[f"--part={number + 1}/{job.machines}"] for number in range(job.machines)]
         # Nobody reads what runs print: they must go on without. Errors go to the log.
         reader, unread = os.pipe()
         os.close(reader)
@@ -67,14 +71,14 @@ class Group:
         with open(self._log, "ab") as log, open(unread, "wb") as pipe:
             self._processes = [
                 subprocess.Popen(
-                    [sys.executable, str(PROJECT / job.command[0]), *job.command[1:]],
+                    [sys.executable, str(PROJECT / job.command[0]), *job.command[1:], *part],
                     cwd=directory,
                     stdout=pipe if is_run else log,
                     stderr=log,
                     stdin=subprocess.DEVNULL,
                     env={**os.environ, **job.environment, **one},
                 )
-                for one in variables
+                for one, part in itertools.product(variables, parts)
             ]
 
     def ends_within(self, seconds: float) -> bool:
@@ -157,6 +161,24 @@ class Group:
         return " | ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:])
 
 
+def run_to_the_end(job: Job, directory: pathlib.Path) -> None:
+    """Gives a command, of several machines until all of them have ended well with everything there.
+
+    Raises:
+      Failure: it has not ended well.
+    """
+    if job.machines == 1:
+        Group(job, directory).finish()
+        return
+    # They prepare, then write. One that is ahead refuses to write before the other has prepared.
+    for _ in range(3):
+        group = Group(job, directory)
+        group.wait()
+        if (directory / "out.tfrecord.stats.json").exists() and group.ended_well:
+            return
+    raise Failure("the machines do not come to an end")
+
+
 def is_done(job: Job, directory: pathlib.Path) -> bool:
     """Whether an output that must not exist when the command starts is there: the kill came after
     the work."""
@@ -181,13 +203,16 @@ def run_round(
             rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)),
         )
         if group.ends_within(moment):
+            if job.machines > 1:
+                group.wait()
+                continue
             group.finish()
             return killed
         group.signal(number, rng)
         killed.append(f"{number.name} at {moment:.2f} s")
         if is_done(job, directory):
             return killed
-    Group(job, directory).finish()
+    run_to_the_end(job, directory)
     return killed
 
 
@@ -314,8 +339,8 @@ def _prepared(attack: str, name: str, job: Job) -> tuple[pathlib.Path, float, di
     job.prepare(folder)
     unbroken = folder / "unbroken"
     started = time.monotonic()
-    Group(job, unbroken).finish()
-    seconds = time.monotonic() - started
+    run_to_the_end(job, unbroken)
+    seconds = (time.monotonic() - started) / job.machines
     return folder, seconds, {"files": names(unbroken), **job.result(unbroken)}
 
 
