@@ -38,13 +38,18 @@ _COPY_BYTES = 1 << 20
 
 
 class FileFacts(NamedTuple):
-    """An input file: its number among the files, and numbers of what is in it."""
+    """An input file: its number among the files, and numbers of what is in it.
+
+    Attributes:
+      checksums: sum of the blocks' checksums.
+    """
 
     number: int
     blocks: int
     documents: int
     nul_bytes: int
     bytes: int
+    checksums: int
 
 
 class Place(NamedTuple):
@@ -199,14 +204,17 @@ def scan(job: Job, file: tuple[int, Iterable[int]]) -> Iterator[tuple]:
     number, (size,) = file
     nul_bytes = 0
     num_bytes = 0
+    checksums = 0
     last = None
     for block, data in _scan(job, number, size):
         nul_bytes += data.count(b"\0")
         num_bytes += len(data)
-        last = block or last
+        if block is not None:
+            checksums += block.checksum
+            last = block
     blocks = 0 if last is None else last.number + 1
     documents = 0 if last is None else last.last_document + 1
-    yield ALL, FileFacts(number, blocks, documents, nul_bytes, num_bytes)
+    yield ALL, FileFacts(number, blocks, documents, nul_bytes, num_bytes, checksums)
 
 
 def place_files(job: Job, scanned: tuple[int, Iterable[FileFacts]]) -> Iterator[tuple]:
@@ -215,7 +223,7 @@ def place_files(job: Job, scanned: tuple[int, Iterable[FileFacts]]) -> Iterator[
     total = functools.reduce(_sum, table)
     if not total.blocks:
         raise generation.no_text(job.facts["names"])
-    before = FileFacts(-1, 0, 0, 0, 0)
+    before = FileFacts(-1, 0, 0, 0, 0, 0)
     places = []
     for file in table:
         places.append(Place(before, file, total))
@@ -232,6 +240,7 @@ def _sum(a: FileFacts, b: FileFacts) -> FileFacts:
         a.documents + b.documents,
         a.nul_bytes + b.nul_bytes,
         a.bytes + b.bytes,
+        a.checksums + b.checksums,
     )
 
 
@@ -241,12 +250,12 @@ def _placed_blocks(job: Job, place: Place) -> Iterator[tuple[corpus.Block, bytes
     Raises:
       UserError: the file is not what was scanned.
     """
-    count = 0
+    checksums = 0
     for block, data in _scan(job, place.file.number, place.total.bytes):
         if block is not None:
             yield block.after(place.before.blocks, place.before.documents), data
-            count += 1
-    if count != place.file.blocks:
+            checksums += block.checksum
+    if checksums != place.file.checksums:
         path = job.input_files[place.file.number]
         raise UserError(f"{path} was changed while it was read: start again")
 
