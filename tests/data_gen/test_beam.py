@@ -102,6 +102,7 @@ def test_records(tmp_path, runner, is_one_document, flags):
     assert f"with {processes} workers" in done.stdout
 
 
+@pytest.mark.processes
 def test_a_worker_of_dask_is_killed(tmp_path):
     """Half way, when the portions are dealt; what it has made is made again by the other."""
     python = _python()
@@ -243,6 +244,41 @@ def test_mistakes_end_in_one_line(tmp_path):
             done.stderr.splitlines()[-1]
         ]
         assert reason in done.stderr and "Traceback" not in done.stderr
+    assert os.listdir(tmp_path) == ["corpus.txt"]
+
+
+# The command, with a corpus that changes after it was scanned.
+_CHANGES = """
+import runpy
+import sys
+
+sys.argv = sys.argv[1:]
+sys.path.insert(0, sys.argv.pop())
+from data_gen.beam import records
+
+place_files = records.place_files
+
+def change(job, scanned):
+    places = list(place_files(job, scanned))
+    with open(job.input_files[0], "a") as file:
+        file.write("And a dog .")
+    yield from places
+
+records.place_files = change
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def test_a_corpus_that_changes_is_named(tmp_path):
+    (tmp_path / "corpus.txt").write_text("A cat .")
+    flags = {
+        "input_file": f"{tmp_path}/corpus.txt",
+        "output_file": f"{tmp_path}/records",
+        "vocab_file": _VOCAB,
+    }
+    words = _command("create_pretraining_data.py", "runner=FnApiRunner", flags)
+    done = _run([words[0], "-c", _CHANGES, *words[1:], str(_PROJECT)])
+    assert done.returncode == 2 and "corpus.txt was changed while it was read" in done.stderr
     assert os.listdir(tmp_path) == ["corpus.txt"]
 
 
