@@ -454,11 +454,15 @@ def write_parts(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[tuple]:
             parts = value
     pieces.sort()
     row_type = _row_type(job)
-    keys = np.concatenate([np.frombuffer(piece.keys, np.uint64) for piece in pieces])
-    rows = np.concatenate([np.frombuffer(piece.rows, row_type) for piece in pieces])
-    del pieces
+    pieces_of_keys = []
+    pieces_of_rows = []
+    for piece in pieces:
+        pieces_of_keys.append(np.frombuffer(piece.keys, np.uint64))
+        pieces_of_rows.append(np.frombuffer(piece.rows, row_type))
+    rows = np.concatenate(pieces_of_rows)
     # Equal keys keep the order of the portions, as in `external_shuffle.read_bucket`.
-    order = np.argsort(keys, kind="stable")
+    order = np.argsort(np.concatenate(pieces_of_keys), kind="stable")
+    del pieces, pieces_of_keys, pieces_of_rows
     for part in parts:
         path = job.new_file(f"part-{part.shard:05d}-{part.number:06d}")
         with files.user_error(f"can't write {path}"), files.open_file(path, "wb") as file:
