@@ -15,7 +15,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet --disable-pip-version-check apache-beam==2.77.0 dask==2026.8.0 \
-    distributed==2026.8.0 bokeh==
+    distributed==2026.8.0
 cat > "$folder/program.py" <<'PYTHON'
 import glob
 import sys
