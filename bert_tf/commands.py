@@ -57,7 +57,7 @@ def show_command(script: str, *arguments: str) -> str:
     # An installation has no scripts.
     if os.path.isdir(os.path.join(_PACKAGE, _FOLDERS[0])):
         command = _with_commands(command)
-    return " \\\n    ".join([command, *(shlex.quote(argument) for argument in arguments)])
+    return " \\\n    ".join([command, *map(shlex.quote, arguments)])
 
 
 def run_command(script: str, *arguments: str) -> None:
@@ -68,8 +68,9 @@ def run_command(script: str, *arguments: str) -> None:
     """
     print(f"$ {show_command(script, *arguments)}\n", flush=True)
     # Modules of the project that are run by their path import each other from its root.
-    paths = [os.path.dirname(_PACKAGE), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+    environment = dict(os.environ)
+    root = os.path.dirname(_PACKAGE)
+    environment["PYTHONPATH"] = f"{root}{os.pathsep}{environment.get('PYTHONPATH', root)}"
     path = path_of_script(os.path.basename(script))
     process = subprocess.Popen([sys.executable, path, *arguments], env=environment)
     try:

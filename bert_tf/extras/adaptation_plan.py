@@ -286,6 +286,9 @@ class Plan:
                         "--text_a_column=text",
                         *self._fine_tuning(self.weights, self.result),
                         "--num_train_epochs=1",
+                        # Two dropout masks are what tells a text from itself.
+                        "--hidden_dropout_prob=0.1",
+                        "--attention_probs_dropout_prob=0.1",
                     ),
                 )
             )

@@ -144,22 +144,22 @@ def make_windows(
         is_known &= lengths > 0
         random = np.random.default_rng([options.seed, number])
         # A word that fills a window alone is passed over.
-        kept = np.flatnonzero(lengths <= room // 2)
+        short_words = np.flatnonzero(lengths <= room // 2)
         starts = [0]
         size = 0
-        for index, length in enumerate(lengths[kept]):
+        for index, length in enumerate(lengths[short_words]):
             size += length
             if size > room:
                 starts.append(index)
                 size = length
-        for part in np.split(kept, starts[1:])[:_WINDOWS_PER_DOCUMENT]:
+        for part in np.split(short_words, starts[1:])[:_WINDOWS_PER_DOCUMENT]:
             candidates = np.flatnonzero(is_known[part])
             hidden = random.permutation(candidates)[: math.ceil(_HIDDEN_SHARE * len(part))]
             # Words of many pieces must leave text to guess them from.
             hidden = hidden[np.cumsum(lengths[part][hidden]) <= room // 2]
             if len(hidden):
-                part_words = [words[index] for index in part]
                 order = random.permutation(len(part))
+                part_words = np.array(words, object)[part].tolist()
                 windows.append(Window(int(number), part_words, hidden, order))
     if not windows:
         raise UserError(f"--input_file: {path} has no word that the vocabularies know")

@@ -398,7 +398,7 @@ class Coverage(NamedTuple):
     words: int
     tokens: int
     unknown: int
-    whole: int
+    single: int
 
     @property
     def subwords_per_word(self) -> float:
@@ -414,14 +414,14 @@ def coverage(vocabulary: Vocabulary, counts: Mapping[str, int]) -> Coverage:
     """Returns the fit of a vocabulary to words of `basic_tokenize` with their counts."""
     wordpiece = WordPiece(vocabulary)
     unk = wordpiece.id_bytes(UNK)
-    words = tokens = unknown = whole = 0
+    words = tokens = unknown = single = 0
     for word, count in counts.items():
         ids = wordpiece.ids(word)
         words += count
         tokens += count * (len(ids) // ID_BYTES)
         unknown += count * (ids == unk)
-        whole += count * (len(ids) == ID_BYTES and ids != unk)
-    return Coverage(words, tokens, unknown, whole)
+        single += count * (len(ids) == ID_BYTES and ids != unk)
+    return Coverage(words, tokens, unknown, single)
 
 
 def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]]) -> str:
@@ -440,7 +440,7 @@ def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]
         if fit.words:
             rows.append(
                 f"{name:<10} {fit.words:>12,} {fit.tokens:>12,} {fit.subwords_per_word:>14.3f} "
-                f"{fit.whole / fit.words:>12.2%} {fit.unknown_share:>9.4%}"
+                f"{fit.single / fit.words:>12.2%} {fit.unknown_share:>9.4%}"
             )
     return "\n".join(rows)
 
