@@ -133,9 +133,17 @@ def test_two_processes_train_as_one_and_stop_together(arguments, uninterrupted, 
     assert results[1][1] == ""
     assert "SIGTERM: finishing the current loop" in results[1][2]
 
-    with started_two("run_pretraining.py", tmp_path / "second", *command) as scripts:
+    # Resumed with two devices in each process.
+    command = [
+        "tests/bert_tf/training/on_two_cpus.py",
+        tmp_path / "second",
+        "run_pretraining.py",
+        *command,
+    ]
+    with started_two(*command) as scripts:
         results = [script.end() for script in scripts]
     assert [status for status, _, _ in results] == [0, 0], results
+    assert "4 x CPU (MultiWorkerMirroredStrategy, 2 processes)" in results[0][1]
     assert results[1][1] == ""
     assert sorted(os.listdir(run)) == sorted(os.listdir(uninterrupted))
     # One of each start, and one that tells TensorBoard to forget the steps after the checkpoint.
