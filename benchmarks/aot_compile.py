@@ -1,8 +1,8 @@
 """Compiles a program for a device that is not here; `aot.py` runs it with a Python that has JAX.
 
-Arguments: the program, the device, a folder, and "plan" or "costs". Nothing is run. For a GPU the
-optimized HLO and the buffer assignment go into the folder; for a TPU the optimized HLO, or with
-"costs" the costs to standard output as JSON.
+Arguments: the program, the device, a folder, "plan" or "costs", and the number of chips, by default
+one. Nothing is run. For a GPU the optimized HLO and the buffer assignment go into the folder; for a
+TPU the optimized HLO, or with "costs" the costs to standard output as JSON.
 """
 
 import glob
@@ -22,7 +22,7 @@ _H100 = """gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32
 platform_name: "CUDA" dnn_version_info { major: 9 minor: 8 patch: 0 }
 runtime_version { major: 12 minor: 8 patch: 0 } device_description_str: "NVIDIA H100 80GB HBM3"
 """
-_TOPOLOGIES = {"v4": "v4:2x2x1", "v5e": "v5e:2x2", "v6e": "v6e:2x2"}
+_TOPOLOGIES = {"v4": "v4:2x2x1", "v5e": "v5e:2x2", "v5e of 8": "v5e:2x4", "v6e": "v6e:2x2"}
 
 
 # The last file that each compiler writes before it makes machine code, which takes several times as
@@ -30,7 +30,7 @@ _TOPOLOGIES = {"v4": "v4:2x2x1", "v5e": "v5e:2x2", "v6e": "v6e:2x2"}
 _LAST_FILES = {"gpu": "*memory-usage-report.txt", "tpu": "*TLP-hlo.txt"}
 
 
-def main(program: str, device: str, folder: str, extent: str) -> None:
+def main(program: str, device: str, folder: str, extent: str, chips: int = 1) -> None:
     is_gpu = device == "h100"
     os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"
     os.environ["TPU_SKIP_MDS_QUERY"] = "1"
@@ -60,17 +60,18 @@ def main(program: str, device: str, folder: str, extent: str) -> None:
         )
     else:
         topology = topologies.get_topology_desc(platform="tpu", topology_name=_TOPOLOGIES[device])
-    compile_device = topology.devices[0]
+    devices = tuple(topology.devices[:chips])
     with open(program, "rb") as file:
         module = _jax.mlir.hlo_to_stablehlo(file.read())
     # JAX needs an assignment: by default it looks for devices of this machine.
     options = xla_client.CompileOptions()
-    device_ids = np.asarray([[compile_device.id]], np.int32)
+    options.num_replicas = options.executable_build_options.num_replicas = chips
+    device_ids = np.asarray([[one.id] for one in devices], np.int32)
     options.device_assignment = xla_client.DeviceAssignment.create(device_ids)
     if is_gpu or extent == "plan":
         pattern = os.path.join(folder, _LAST_FILES["gpu" if is_gpu else "tpu"])
         threading.Thread(target=_exit_after_planning, args=(pattern,), daemon=True).start()
-    executable = compile_device.client.compile(module, _jax.DeviceList((compile_device,)), options)
+    executable = devices[0].client.compile(module, _jax.DeviceList(devices), options)
     cost = executable.cost_analysis()
     costs = {
         "temp": executable.get_compiled_memory_stats().temp_size_in_bytes,
@@ -91,4 +92,4 @@ def _exit_after_planning(pattern: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4])
+    main(*sys.argv[1:5], *map(int, sys.argv[5:]))

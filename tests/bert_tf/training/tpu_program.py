@@ -1,10 +1,10 @@
-"""The programs that a TPU would get, traced without one: `python tpu_program.py FOLDER`.
+"""The programs that a TPU would get, traced without one: `python tpu_program.py FOLDER [HLO]`.
 
 `TPUStrategy` takes the description of a TPU from its resolver. With a made-up one, and logical CPUs
 in place of the cores, variables can be made and functions traced; they can't be run. The run
 functions of the scripts go as far as their first step, and then as far as the first batch of an
 evaluation, which for the fine-tuning tasks is a prediction. What a TPU would ask about each program
-goes to `facts.json` in FOLDER.
+goes to `facts.json` in FOLDER, and the step of pre-training as it runs on a core to HLO.
 """
 
 import collections
@@ -47,10 +47,10 @@ from tests.bert_tf.training.common import (
     write_records,
 )
 from tests.bert_tf.training.packed import sequences_of
+from tests.bert_tf.training.tpu_compiler import CLUSTER, GATES, INPUT, graphs_of, write_replica
 
-# Operations that hand a value to a TPU's program, or take one from it.
-_GATES = ("TPUReplicatedInput", "TPUReplicatedOutput")
-_CLUSTER = "_tpu_replicate"
+# The first steps that were traced.
+_STEPS: list = []
 
 
 class MadeUpTpu:
@@ -86,27 +86,19 @@ def made_up_strategy(cores: int, hosts: int) -> tf.distribute.TPUStrategy:
 
 def operations(function) -> list[tf.Operation]:
     """All operations of a traced function and of the functions that it calls."""
-    graphs, found, seen = [function.graph], [], set()
-    while graphs:
-        graph = graphs.pop()
-        found += graph.get_operations()
-        for name, called in graph._functions.items():
-            if name not in seen:
-                seen.add(name)
-                graphs.append(called.graph)
-    return found
+    return [one for graph in graphs_of(function) for one in graph.get_operations()]
 
 
 def facts_of(function) -> dict:
     """What a TPU would refuse in a program."""
-    inside = [one for one in operations(function) if _CLUSTER in one.node_def.attr]
+    inside = [one for one in operations(function) if CLUSTER in one.node_def.attr]
     ungated, strings, dynamic = [], [], []
     for one in inside:
-        if one.type in _GATES:
+        if one.type in GATES:
             continue
         for value in one.inputs:
             source = value.op
-            if _CLUSTER not in source.node_def.attr and source.type not in _GATES:
+            if CLUSTER not in source.node_def.attr and source.type not in GATES:
                 ungated.append(f"{source.name} -> {one.name}")
         for value in one.outputs:
             if value.dtype == tf.string:
@@ -116,7 +108,7 @@ def facts_of(function) -> dict:
     kinds = collections.Counter(one.type for one in operations(function))
     return {
         "inside": len(inside),
-        "gates": kinds["TPUReplicatedInput"],
+        "gates": kinds[INPUT],
         "ungated": ungated,
         "strings": strings,
         "dynamic": dynamic,
@@ -129,7 +121,8 @@ class Traced(Exception):
 
 def first_step(training_step: TrainingStep, iterator, steps: int) -> None:
     """Takes the place of `TrainingStep.run`."""
-    raise Traced(facts_of(training_step._run_steps.get_concrete_function(iterator, steps)))
+    _STEPS.append(training_step._run_steps.get_concrete_function(iterator, steps))
+    raise Traced(facts_of(_STEPS[-1]))
 
 
 def stop_at_first_batch(kind: type, name: str) -> None:
@@ -234,6 +227,8 @@ def main() -> None:
         cores=8,
         hosts=2,
     )
+    if len(sys.argv) > 2:
+        write_replica(_STEPS[0], pathlib.Path(sys.argv[2]))
 
     data = folder / "table"
     data.mkdir()
