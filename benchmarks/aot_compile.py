@@ -92,4 +92,5 @@ def _exit_after_planning(pattern: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5], *map(int, sys.argv[5:]))
+    chips = int(sys.argv[5]) if sys.argv[5:] else 1
+    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4], chips)
