@@ -13,7 +13,7 @@ import shlex
 import subprocess
 import sys
 
-from bert_common.errors import UserError
+from bert_common.errors import UserError, say
 
 _PREFIX = "bert-"
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
@@ -66,7 +66,7 @@ def run_command(script: str, *arguments: str) -> None:
     Raises:
       UserError: it ended with another status than 0.
     """
-    print(f"$ {show_command(script, *arguments)}\n", flush=True)
+    say(f"$ {show_command(script, *arguments)}\n")
     # Modules of the project that are run by their path import each other from its root.
     environment = dict(os.environ)
     root = os.path.dirname(_PACKAGE)
