@@ -72,7 +72,7 @@ def run_command(script: str, *arguments: str) -> None:
     root = os.path.dirname(_PACKAGE)
     environment["PYTHONPATH"] = f"{root}{os.pathsep}{environment.get('PYTHONPATH', root)}"
     path = path_of_script(os.path.basename(script))
-    process = subprocess.Popen([sys.executable, path, *arguments], env=environment)
+    process = subprocess.Popen([sys.executable, "-P", path, *arguments], env=environment)
     try:
         status = process.wait()
     except KeyboardInterrupt:

@@ -21,7 +21,7 @@ Formats of exports (`FORMATS` in bert_tf/inference/options.py):
 - hub.py: one directory for transformers, sentence-transformers, transformers.js and others
 - onnx_format.py: token ids → outputs, for onnxruntime, OpenVINO and others
 - onnx_graph.py: a BERT as an ONNX graph, written from its weights
-- litert.py: token ids of one length → outputs, for LiteRT
+- litert_format.py: token ids of one length → outputs, for LiteRT
 - token_id_formats.py: parts that these share: names, tokenizer and labels beside the model, scores
   of an export
 - tfhub.py: a preprocessor and an encoder with TF-Hub's names

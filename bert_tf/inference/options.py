@@ -70,7 +70,7 @@ FORMATS = Plugins(
         "saved_model": "bert_tf.inference.saved_model:SavedModelFormat",
         TFHUB: "bert_tf.extras.tfhub:TfHubFormat",
         "onnx": "bert_tf.extras.onnx_format:OnnxFormat",
-        "litert": "bert_tf.extras.litert:LiteRtFormat",
+        "litert": "bert_tf.extras.litert_format:LiteRtFormat",
         "hub": "bert_tf.extras.hub:HubFormat",
     },
 )
