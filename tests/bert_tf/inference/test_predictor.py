@@ -417,9 +417,9 @@ def test_lines_are_answered_as_they_come(classifier):
     for result, expected in zip(
         results, classifier(["the", "array", "is", "{", "list", "a"]), strict=True
     ):
-        assert result["label"] == expected["label"] and result["probabilities"] == pytest.approx(
-            expected["probabilities"]
-        )
+        assert result["label"] == expected["label"]
+        # Products of batches of other sizes round differently.
+        assert result["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-6)
 
 
 @pytest.mark.parametrize("heads", [("masked_lm", "next_sentence"), ("classification",)])
