@@ -10,7 +10,7 @@ process writes the output, as it is one file.
 """
 
 import dataclasses
-import pickle
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -163,7 +163,9 @@ def split_texts(job: Job, group: tuple[tuple[int, int], Iterable[Any]]) -> Itera
     remaining = DuplicateFilter(job.options.remove_duplicates, notes, _FirstHere(new)).apply(parts)
     path = job.new_file(f"text-{file:06d}-{text:06d}")
     with files.user_error(f"can't write {path}"), files.open_file(path, "wb") as target:
-        pickle.dump(corpus_preparation.split_portion(list(remaining)), target)
+        for part in corpus_preparation.split_portion(list(remaining)):
+            line = json.dumps([*part[:2], part.text.decode(), *part[3:]])
+            target.write(f"{line}\n".encode())
     yield ALL, Sentences(file, text, path, notes)
 
 
@@ -192,4 +194,6 @@ def _split_parts(texts: list[Sentences]) -> Iterator[SplitPart]:
     for sentences in texts:
         if sentences.path:
             with files.open_file(sentences.path, "rb") as file:
-                yield from pickle.load(file)
+                for line in file:
+                    document, held_out, text, *counts = json.loads(line)
+                    yield SplitPart(document, held_out, text.encode(), *counts)

@@ -13,7 +13,6 @@ import functools
 import io
 import logging
 import os
-import pickle
 import re
 import socket
 import time
@@ -26,7 +25,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners.runner import create_runner
 
-from bert_common import files, remote_files
+from bert_common import files, json_files, remote_files
 from bert_common.errors import UserError, in_one_line
 
 _FLAG = "--beam_pipeline_options"
@@ -150,13 +149,12 @@ class Job:
     facts: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def keep(self, name: str, value: Any) -> None:
-        """Keeps a value, too large to travel with each step, for `recall` in later steps."""
-        with files.atomic_write(f"{self.work}/{name}", "wb") as file:
-            pickle.dump(value, file)
+        """Keeps a value of JSON that is too large to travel with each step, for `recall`."""
+        json_files.write(f"{self.work}/{name}", value)
 
-    def recall(self, name: str) -> Any:
-        """Returns what `keep` has kept."""
-        return _recalled(f"{self.work}/{name}")
+    def recall(self, name: str, make: Callable[[Any], Any] | None = None) -> Any:
+        """Returns what `keep` has kept, or what `make` makes of it."""
+        return _recalled(f"{self.work}/{name}", make)
 
     def new_file(self, name: str) -> str:
         """Returns a path in the work directory that nobody else uses."""
@@ -164,9 +162,9 @@ class Job:
 
 
 @functools.lru_cache(maxsize=2)
-def _recalled(path: str) -> Any:
-    with files.open_file(path, "rb") as file:
-        return pickle.load(file)
+def _recalled(path: str, make: Callable[[Any], Any] | None) -> Any:
+    value = json_files.read(path)
+    return value if make is None else make(value)
 
 
 def new_job(options: Any, input_files: Sequence[str], output_file: str, **facts: Any) -> Job:

@@ -28,9 +28,12 @@ from data_gen.beam.pipelines import ALL, RESULT, Flow, Job
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, generation, statistics, workers
 from data_gen.pretraining.external_shuffle import ShardPart
+from data_gen.tokenization.settings import AddedToken
+from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vocabulary import Vocabulary
 
 # Names of what is kept for all steps.
-_TOKENIZER = "tokenizer"
+_VOCABULARY = "vocabulary"
 _PLACES = "places"
 # Groups in which counts are added up before they are brought together.
 _SUMS = 64
@@ -144,8 +147,31 @@ def generate(options: PretrainingDataOptions) -> dict:
         output_files=[files.absolute(path) for path in output_files],
         stats_file=files.absolute(stats_file),
     )
-    job.keep(_TOKENIZER, workers.tokenizer_of(options))
+    vocabulary = workers.tokenizer_of(options).vocabulary
+    settings = (vocabulary.strip_accents, vocabulary.added_tokens, options.do_lower_case)
+    job.keep(_VOCABULARY, [vocabulary.tokens, *settings])
     return pipelines.run(job, _build)
+
+
+def _tokenizer(job: Job) -> Tokenizer:
+    return job.recall(_VOCABULARY, _make_tokenizer)
+
+
+def _make_tokenizer(kept: list) -> Tokenizer:
+    tokens, strip_accents, added_tokens, do_lower_case = kept
+    added = [AddedToken(*token) for token in added_tokens]
+    return Tokenizer(Vocabulary(tokens, None, strip_accents, added), do_lower_case)
+
+
+def _places(job: Job) -> list[Place]:
+    return job.recall(_PLACES, _make_places)
+
+
+def _make_places(kept: list) -> list[Place]:
+    places = []
+    for before, file, total in kept:
+        places.append(Place(FileFacts(*before), FileFacts(*file), FileFacts(*total)))
+    return places
 
 
 def _build(input_files: Flow) -> None:
@@ -289,7 +315,7 @@ def make(job: Job, group: tuple[int, Iterable[PlacedBlock]]) -> Iterator[tuple]:
     if documents.is_single:
         documents = _load(job, [*placed, *_others(job, [value.block for value in placed])])
     keys, batches = workers.make_instances(
-        job.options, job.recall(_TOKENIZER), portion, documents, num_own
+        job.options, _tokenizer(job), portion, documents, num_own
     )
     end = 0
     for number, rows in enumerate(batches):
@@ -309,7 +335,7 @@ def _load(job: Job, placed: list[PlacedBlock]) -> corpus.Documents:
     data = {value.block.number: value.data for value in placed}
     return corpus.load(
         [value.block for value in placed],
-        job.recall(_TOKENIZER),
+        _tokenizer(job),
         job.options.on_bad_utf8,
         lambda block: data[block.number],
     )
@@ -317,7 +343,7 @@ def _load(job: Job, placed: list[PlacedBlock]) -> corpus.Documents:
 
 def _others(job: Job, portion: list[corpus.Block]) -> Iterator[PlacedBlock]:
     """Yields the blocks of `corpus.find_other_documents`; the files are read again for them."""
-    places: list[Place] = job.recall(_PLACES)
+    places = _places(job)
     if places[0].total.documents == 1:
         return
     latest: list[bytes] = []
@@ -374,7 +400,7 @@ def add_facts(job: Job, group: tuple[int, Iterable[PortionFacts]]) -> Iterator[t
 def tell_bits(job: Job, group: tuple[int, Iterable[PortionFacts]]) -> Iterator[tuple]:
     """(all, facts of portions) → (portion, bits of its buckets); facts of all."""
     ((_, total),) = add_facts(job, group)
-    size = job.recall(_PLACES)[0].total
+    size = _places(job)[0].total
     counts = {"nul_bytes": size.nul_bytes}
     statistics.add(counts, total.facts.counts)
     if not counts["tokens"]:
@@ -393,9 +419,7 @@ def tell_bits(job: Job, group: tuple[int, Iterable[PortionFacts]]) -> Iterator[t
 
 
 def _row_type(job: Job) -> np.dtype:
-    return external_shuffle.row_type(
-        job.options.max_seq_length, job.recall(_TOKENIZER).vocabulary.size
-    )
+    return external_shuffle.row_type(job.options.max_seq_length, _tokenizer(job).vocabulary.size)
 
 
 def split_rows(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[tuple]:
@@ -467,7 +491,7 @@ def write_parts(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[tuple]:
         path = job.new_file(f"part-{part.shard:05d}-{part.number:06d}")
         with files.user_error(f"can't write {path}"), files.open_file(path, "wb") as file:
             selected = rows[order[part.first : part.last]]
-            counts = workers.write_part(job.options, job.recall(_TOKENIZER), part, selected, file)
+            counts = workers.write_part(job.options, _tokenizer(job), part, selected, file)
         yield part.shard, Part(part.number, path, files.file_size(path), _facts(counts))
 
 
@@ -525,7 +549,7 @@ def publish(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[str]:
     }
     result = generation.statistics_of(
         job.options,
-        job.recall(_TOKENIZER),
+        _tokenizer(job),
         job.facts["identity"],
         [prepared],
         [written],

@@ -331,7 +331,7 @@ def test_merged_and_unmerged_compute_the_same(tmp_path):
     merged = BertForClassification(SMALL, 3, seed=2)
     report = load_weights(merged, checkpoint)
     assert report.unused == [] and report.newly_initialized == []
-    np.testing.assert_allclose(merged(FEATURES), model(FEATURES), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(merged(FEATURES), model(FEATURES), rtol=0, atol=2e-6)
     # Who resumes has all as it was, and what a seed begins with does not count.
     resumed = adapted(4)
     load_weights(resumed, checkpoint)
