@@ -421,7 +421,9 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
     if driver is not None and flags.FLAGS["debug"].value:
         print(f"debug: {gpus.describe_ptxas(os.environ)}", file=sys.stderr, flush=True)
     module, _, function = target.partition(":")
-    with _fast_imports(), _without_information():
+    # Scripts about text import no TensorFlow, and need not wait to learn its version.
+    quiet = _without_information() if target.startswith("bert_tf.") else contextlib.nullcontext()
+    with _fast_imports(), quiet:
         work = getattr(importlib.import_module(module), function)
     return work(parsed)
 

@@ -11,6 +11,7 @@ Unicode lack, for private ones, and for the capital sigma, whose lower case depe
 
 import functools
 import json
+import multiprocessing
 import sys
 from collections.abc import Sequence
 
@@ -44,14 +45,18 @@ for _first, _last in _COMPARED:
 @functools.cache
 def installed() -> str | None:
     """Returns the package with its version, if it can be used; says so if it can't."""
-    found = version("nanotoken")
-    if found is None or found in _VERSIONS:
-        return found and f"nanotoken {found}"
-    say(
-        f"note: nanotoken {found} is not used: only the ids of {', '.join(_VERSIONS)} were "
-        "compared with the original's",
-        file=sys.stderr,
-    )
+    release = version("nanotoken")
+    if release is None:
+        return None
+    if release in _VERSIONS:
+        return f"nanotoken {release}"
+    # The process that has started the workers says it for all.
+    if multiprocessing.parent_process() is None:
+        say(
+            f"note: nanotoken {release} is not used: only the ids of {', '.join(_VERSIONS)} were "
+            "compared with the original's",
+            file=sys.stderr,
+        )
     return None
 
 
