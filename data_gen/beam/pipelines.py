@@ -10,6 +10,7 @@ is the same in every process.
 import contextlib
 import dataclasses
 import functools
+import glob
 import io
 import logging
 import os
@@ -64,7 +65,7 @@ class BeamFiles:
         return FileSystems.exists(path)
 
     def isdir(self, path: str) -> bool:
-        return bool(self.glob(f"{path.rstrip('/')}/*"))
+        return bool(self._children(path))
 
     def makedirs(self, path: str) -> None:
         # Beam refuses a directory that exists; an object store has none.
@@ -75,7 +76,7 @@ class BeamFiles:
         FileSystems.delete([path])
 
     def rmtree(self, path: str) -> None:
-        paths = self.glob(f"{path.rstrip('/')}/*")
+        paths = self._children(path)
         if paths:
             FileSystems.delete(paths)
         # An object store has no directories.
@@ -83,10 +84,10 @@ class BeamFiles:
             FileSystems.delete([path])
 
     def listdir(self, path: str) -> list[str]:
-        return [os.path.basename(name) for name in self.glob(f"{path.rstrip('/')}/*")]
+        return [os.path.basename(name) for name in self._children(path)]
 
     def stat(self, path: str) -> _Status:
-        matches = self._match(path)
+        matches = self._match(glob.escape(path))
         if not matches:
             raise FileNotFoundError(2, "No such file or directory", path)
         seconds = matches[0].last_updated_in_seconds
@@ -94,6 +95,9 @@ class BeamFiles:
 
     def glob(self, pattern: str) -> list[str]:
         return [match.path for match in self._match(pattern)]
+
+    def _children(self, path: str) -> list[str]:
+        return self.glob(f"{glob.escape(path.rstrip('/'))}/*")
 
     def _match(self, pattern: str) -> list[Any]:
         try:
@@ -119,7 +123,7 @@ class _BeamFile:
         self._path = path
 
     def size(self) -> int:
-        return FileSystems.match([self._path])[0].metadata_list[0].size_in_bytes
+        return BeamFiles().stat(self._path).length
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)

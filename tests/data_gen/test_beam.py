@@ -212,9 +212,10 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def test_other_file_systems(tmp_path):
-    (tmp_path / "corpus.txt").write_text("\n".join(_sentences()[:200]))
+    # Beam would take such a name for a pattern, which matches no file.
+    (tmp_path / "corpus[1].txt").write_text("\n".join(_sentences()[:200]))
     _python()
-    flags = _records(tmp_path, f"{tmp_path}/corpus.txt", max_seq_length=32, dupe_factor=1)
+    flags = _records(tmp_path, f"{tmp_path}/corpus[[]1].txt", max_seq_length=32, dupe_factor=1)
     (tmp_path / "beam").mkdir()
     for name in ("input_file", "output_file", "vocab_file"):
         flags[name] = f"elsewhere://{flags[name]}"
