@@ -15,6 +15,7 @@ import tensorflow as tf
 from bert_common.errors import UserError, in_one_line, say
 from bert_common.gpus import cache_problem
 from bert_common.progress import lasting_output
+from bert_tf.runs.evaluation import Evaluation
 from bert_tf.runs.options import DeviceOptions, TrainingOptions
 from bert_tf.runs.record import RunRecord
 from bert_tf.runs.task import Run, Task
@@ -239,9 +240,8 @@ def run_once(
         with trainer.stop.listening(log):
             if is_of_many or options.do_eval:
                 evaluation = trainer.current_evaluation()
-            if options.do_eval and devices.is_chief:
-                task.write_evaluation(trainer, evaluation)
-                record.note_results(task, "eval", devices)
+            if options.do_eval:
+                _finish_evaluation(trainer, evaluation, record)
             if options.predicts:
                 trainer.test_metrics = task.predict(trainer)
                 record.note_results(task, "predict", devices)
@@ -252,6 +252,15 @@ def run_once(
     if is_of_many:
         trainer.weights.free_memory()
     return trainer
+
+
+def _finish_evaluation(trainer: Trainer, evaluation: Evaluation, record: RunRecord) -> None:
+    """Completes the final evaluation on all processes, and writes its files on the chief."""
+    task = trainer.task
+    evaluation = task.complete_evaluation(trainer, evaluation)
+    if trainer.devices.is_chief:
+        task.write_evaluation(trainer, evaluation)
+        record.note_results(task, "eval", trainer.devices)
 
 
 def _start_of(trainer: Trainer) -> RunStart:

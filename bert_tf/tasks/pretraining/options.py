@@ -94,6 +94,17 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
         default_text="all of --eval_file; 100 without it",
     )
 
+    eval_masked_lm_prob: tuple[float, ...] = option(
+        (),
+        "Shares of the tokens to predict, e.g. 0.05,0.15,0.3,0.5,0.7,0.9: the evaluation at the "
+        "end measures the masked-LM accuracy at each of them, on records without masks "
+        "(--dynamic_masking).",
+        above=0,
+        maximum=1,
+        default_text="none",
+        affects_result=False,
+    )
+
     @property
     def losses(self) -> tuple[str, ...]:
         """Names of the parts of the loss."""
@@ -213,6 +224,10 @@ class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
             raise UserError(
                 "--fused_attention=on and --jit_compile=false contradict each other: only XLA has "
                 "the kernel"
+            )
+        if self.eval_masked_lm_prob and not self.do_eval:
+            raise UserError(
+                "--eval_masked_lm_prob is for the evaluation at the end: give --do_eval"
             )
         # A sweep trains one run after the other: pre-training takes too long for that.
         if self.sweep:

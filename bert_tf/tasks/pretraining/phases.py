@@ -25,7 +25,6 @@ from bert_tf.training.run_directory import read_flags
 from data_gen.pretraining import records
 from data_gen.pretraining.masking import Masking, MaskingRatios
 from data_gen.pretraining.records import find_records
-from data_gen.pretraining.schema import Schema
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
@@ -99,13 +98,33 @@ class PretrainingPhase(Phase):
                         f"--{pretraining_records.flag}: the records have no masks, and their "
                         "vocabulary is unknown: give --vocab_file"
                     )
-                masker = self._masker(schema, vocabulary, in_graph)
+                masker = data.masker(
+                    schema,
+                    self._masking(vocabulary),
+                    self.options.seed,
+                    self.options.masked_lm_probs,
+                    in_graph,
+                )
             parsers.append(data.parser(schema, config, masker))
         return parsers
 
-    def _masker(self, schema: Schema, vocabulary: Vocabulary, in_graph: bool) -> Callable:
+    def evaluation_parser_at(
+        self, masked_lm_prob: float, config: BertConfig, vocabulary: Vocabulary, in_graph: bool
+    ) -> Callable:
+        """Returns the function that parses the evaluation's records, so many tokens masked."""
         options = self.options
-        masking = Masking(
+        masking = dataclasses.replace(
+            self._masking(vocabulary),
+            max_predictions_per_seq=math.ceil(options.max_seq_length * masked_lm_prob),
+            masked_lm_prob=masked_lm_prob,
+        )
+        schema = self.eval_records.schema
+        masker = data.masker(schema, masking, options.seed, in_graph=in_graph)
+        return data.parser(schema, config, masker)
+
+    def _masking(self, vocabulary: Vocabulary) -> Masking:
+        options = self.options
+        return Masking(
             options.max_predictions_per_seq,
             options.masked_lm_prob[0],
             MaskingRatios.parse(options.masking),
@@ -113,7 +132,6 @@ class PretrainingPhase(Phase):
             vocabulary.mask_id,
             vocabulary.is_continuation if options.do_whole_word_mask else None,
         )
-        return data.masker(schema, masking, options.seed, options.masked_lm_probs, in_graph)
 
 
 def find_phases(options: PretrainingOptions, config: BertConfig) -> list[PretrainingPhase]:
@@ -245,6 +263,14 @@ def _check_phase(phase: PretrainingPhase, config: BertConfig) -> None:
             f"--{changed[0]}: the records of --{masked_records.flag} are masked already: leave it "
             "out, or make them with --dynamic_masking"
         )
+    if options.eval_masked_lm_prob:
+        if config.causal:
+            raise UserError("--eval_masked_lm_prob: a left-to-right model predicts every token")
+        if phase.eval_records.schema.has_masks:
+            raise UserError(
+                f"--eval_masked_lm_prob: the records of --{phase.eval_records.flag} are masked "
+                "already: make them with --dynamic_masking"
+            )
     masked_lm_prob = options.masked_lm_prob[0]
     predictions = round(options.max_seq_length * masked_lm_prob)
     # Left-to-right models predict every token.

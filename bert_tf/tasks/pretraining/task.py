@@ -171,6 +171,7 @@ class PretrainingTask(Task):
         return False
 
     def _make_parsers(self, in_graph: bool = False) -> None:
+        self._masks_in_graph = in_graph
         self._parsers = [
             phase.parsers(self.config, self.vocabulary, in_graph) for phase in self._phases
         ]
@@ -373,10 +374,21 @@ class PretrainingTask(Task):
         return phase_at(self._phases, trainer.step - 1)
 
     def _evaluation_batches(
-        self, number: int, context: tf.distribute.InputContext
+        self,
+        number: int,
+        context: tf.distribute.InputContext,
+        masked_lm_prob: float | None = None,
     ) -> tf.data.Dataset:
-        """Returns the evaluation batches of a phase that a process reads."""
+        """Returns the evaluation batches of a phase that a process reads.
+
+        Args:
+          masked_lm_prob: share of the tokens to mask; None for that of the run.
+        """
         _, parse = self._parsers[number]
+        if masked_lm_prob is not None:
+            parse = self._phases[number].evaluation_parser_at(
+                masked_lm_prob, self.config, self.vocabulary, self._masks_in_graph
+            )
         return evaluation_dataset(
             self._phases[number].eval_records.files,
             parse,
@@ -391,14 +403,16 @@ class PretrainingTask(Task):
             self._evaluation_passes[number] = self._make_evaluation_pass(trainer, number)
         return Evaluation(trainer.step, self._evaluation_passes[number]())
 
-    def _make_evaluation_pass(self, trainer: Run, number: int) -> EvaluationPass:
+    def _make_evaluation_pass(
+        self, trainer: Run, number: int, masked_lm_prob: float | None = None
+    ) -> EvaluationPass:
         strategy = trainer.devices.strategy
         # The last batch is filled up with padding examples.
         batches = -(-self._num_evaluated_records(number) // self.options.eval_batch_size)
 
         def make_dataset() -> tf.distribute.DistributedDataset:
             return strategy.distribute_datasets_from_function(
-                functools.partial(self._evaluation_batches, number)
+                functools.partial(self._evaluation_batches, number, masked_lm_prob=masked_lm_prob)
             )
 
         return EvaluationPass(
@@ -418,6 +432,14 @@ class PretrainingTask(Task):
         if self.options.evaluation_batches is None:
             return num_records
         return min(num_records, self.options.evaluation_batches * self.options.eval_batch_size)
+
+    def complete_evaluation(self, trainer: Run, evaluation: Evaluation) -> Evaluation:
+        metrics = dict(evaluation.metrics)
+        number = self._evaluated_phase(trainer)
+        for share in self.options.eval_masked_lm_prob:
+            measured = self._make_evaluation_pass(trainer, number, share)()
+            metrics[f"masked_lm_accuracy_at_rate_{share:g}"] = measured["masked_lm_accuracy"]
+        return dataclasses.replace(evaluation, metrics=metrics)
 
     def write_evaluation(self, trainer: Run, evaluation: Evaluation) -> None:
         options = self.options

@@ -50,6 +50,11 @@ from tests.refusals import assert_refused
             {"masked_lm_prob": (0.3, 0.15)},
             ["--masked_lm_prob: the records of --input_file are masked already"],
         ),
+        ({"eval_masked_lm_prob": (0.5,)}, ["--eval_masked_lm_prob is for", "give --do_eval"]),
+        (
+            {"eval_masked_lm_prob": (0.5,), "do_eval": True},
+            ["--eval_masked_lm_prob: the records of --eval_file are masked already"],
+        ),
         ({"profile_steps": (3, 9)}, ["--profile_steps=3,9", "--num_train_steps=6"]),
         (
             {"gradient_accumulation_steps": 3},

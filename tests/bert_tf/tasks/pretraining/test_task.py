@@ -1,6 +1,7 @@
 import dataclasses
 import glob
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -13,6 +14,8 @@ from bert_common import locks
 from bert_tf.runs import run as driver
 from bert_tf.tasks.pretraining.task import run
 from bert_tf.training import run_directory
+from data_gen.pretraining.record_writer import RecordWriter
+from data_gen.pretraining.schema import Schema
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import read_checkpoint
 from modeling.costs import training_flops
@@ -23,6 +26,7 @@ from tests.bert_tf.training.common import (
     PREDICTIONS,
     TINY,
     VOCAB,
+    instances,
     write_records,
 )
 from tests.refusals import assert_refused
@@ -465,3 +469,34 @@ def test_a_stale_configuration_without_checkpoints_is_not_used(options, trained,
         )
         == 0
     )
+
+
+def test_the_accuracy_at_other_rates_is_that_of_an_evaluation_there(data, trained, tmp_path):
+    features = instances(11, 29)
+    schema = Schema(LENGTH, 0)
+    records = tmp_path / "without_masks.tfrecord"
+    records.write_bytes(
+        RecordWriter(schema, VOCAB).encode({name: features[name] for name in schema.features})
+    )
+
+    def evaluate(name: str, share: float, **changes) -> dict:
+        options = make_options(
+            data,
+            tmp_path / name,
+            do_train=False,
+            do_eval=True,
+            init_checkpoint=str(trained),
+            vocab_file=f"{data}/vocab.txt",
+            input_file=str(records),
+            eval_file=str(records),
+            masked_lm_prob=(share,),
+            max_predictions_per_seq=math.ceil(LENGTH * share),
+            **changes,
+        )
+        assert run(options) == 0
+        return json.loads((tmp_path / name / "eval_results.json").read_text())
+
+    results = evaluate("both", 0.15, eval_masked_lm_prob=(0.15, 0.9))
+    assert results["masked_lm_accuracy_at_rate_0.15"] == results["masked_lm_accuracy"]
+    alone = evaluate("alone", 0.9)
+    assert results["masked_lm_accuracy_at_rate_0.9"] == alone["masked_lm_accuracy"]
