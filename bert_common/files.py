@@ -702,25 +702,33 @@ def most_unpacked(path: str) -> int:
     return max(_UNPACKED_BYTES, _MOST_PACKED * file_size(path))
 
 
+def read_bytes(path: str) -> bytes:
+    """Returns the content of a file, compressed or not.
+
+    Raises:
+      UserError: it can't be read, or some kilobytes unpack to more than memory should hold.
+    """
+    with user_error(f"can't read {path}"), open_unzipped(path) as (raw, file):
+        if file is raw:
+            return file.read()
+        max_bytes = most_unpacked(path)
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise UserError(
+            f"{path} unpacks to more than {max_bytes >> 20} MiB, {_MOST_PACKED} times its "
+            "size: no text is packed so well: unpack it first"
+        )
+    return data
+
+
 def read_text(path: str) -> str:
     """Returns the text of a file, compressed or not.
 
     Raises:
-      UserError: it is neither UTF-8 nor UTF-16 with a byte order mark, or some kilobytes unpack to
-        more than memory should hold.
+      UserError: see `read_bytes`, or it is neither UTF-8 nor UTF-16 with a byte order mark.
     """
+    data = read_bytes(path)
     try:
-        with user_error(f"can't read {path}"), open_unzipped(path) as (raw, file):
-            if file is raw:
-                data = file.read()
-                return data.decode(encoding_of(data))
-            max_bytes = most_unpacked(path)
-            data = file.read(max_bytes + 1)
-            if len(data) > max_bytes:
-                raise UserError(
-                    f"{path} unpacks to more than {max_bytes >> 20} MiB, {_MOST_PACKED} times its "
-                    "size: no text is packed so well: unpack it first"
-                )
-            return data.decode(encoding_of(data))
+        return data.decode(encoding_of(data))
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None

@@ -255,7 +255,9 @@ def read_documents(
     """
     with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (raw, file):
         # Parquet is recognized by its bytes first, because the other formats are read as text.
-        if raw.peek(len(_PARQUET)).startswith(_PARQUET):
+        is_parquet = raw.peek(len(_PARQUET)).startswith(_PARQUET)
+        # By its name it is none of them, whatever has become of it.
+        if is_parquet or format_of(path) == "parquet":
             notes.layouts["Parquet"] += 1
             yield from _parquet_documents(path, options)
             progress(files.file_size(path))

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 
 from bert_common import files, json_files, outputs
-from bert_common.errors import UserError, listed, say
+from bert_common.errors import UserError, listed, say, visible
 from bert_common.progress import Progress
 from data_gen.options import CorpusOptions, FolderOptions
 from data_gen.text.corpus_readers import ReadingNotes, read_documents
@@ -47,7 +47,9 @@ def run(options: FolderOptions) -> None:
         for path in paths:
             for paragraphs in _documents(path, options, notes):
                 text = "\n".join(paragraphs)
-                record = {"file": os.path.relpath(path, options.input_dir), "text": text}
+                # Names may have bytes that are no text.
+                name = visible(os.path.relpath(path, options.input_dir))
+                record = {"file": name, "text": text}
                 file.write(json_files.line_of(record))
                 num_documents[extension(path)] += 1
                 num_words += len(text.split())
@@ -79,29 +81,49 @@ def extension(path: str) -> str:
     return os.path.splitext(name)[1]
 
 
-def find_documents(directory: str) -> tuple[list[str], collections.Counter]:
+def find_documents(
+    directory: str, flag: str = "input_dir"
+) -> tuple[list[str], collections.Counter]:
     """Returns the documents below a directory, sorted, and extension → number of other files.
 
-    Hidden files and folders are not looked at.
+    Hidden files and folders are not looked at. Links to folders are not followed, as they may lead
+    around in circles.
+
+    Args:
+      flag: name of the flag that names the directory.
 
     Raises:
-      UserError: there is no document.
+      UserError: there is no document, or a folder can't be read.
     """
+
+    def refuse(error: OSError) -> None:
+        raise UserError(
+            f"--{flag}: can't read {error.filename}: {error.strerror}: allow it, or move the "
+            "folder away"
+        )
+
     paths = []
     left_out: collections.Counter[str] = collections.Counter()
-    for folder, subfolders, names in os.walk(directory):
+    for folder, subfolders, names in os.walk(directory, onerror=refuse):
         subfolders[:] = [name for name in subfolders if not name.startswith(".")]
+        for name in subfolders:
+            left_out["links to folders"] += os.path.islink(os.path.join(folder, name))
         for name in names:
+            path = os.path.join(folder, name)
             kind = extension(name)
             if name.startswith("."):
                 continue
-            if kind in _MARKUP or kind in _TEXTS:
-                paths.append(os.path.join(folder, name))
+            if not os.path.isfile(path):
+                # A pipe would be waited for, and a broken link leads nowhere.
+                left_out["pipes and broken links"] += 1
+            elif kind in _MARKUP or kind in _TEXTS:
+                paths.append(path)
             else:
                 left_out[kind] += 1
+    left_out = +left_out
     if not paths:
         raise UserError(
-            f"--input_dir: {directory} has no document: one of {', '.join([*_TEXTS, *_MARKUP])} is "
+            f"--{flag}: {directory} has no document: one of {', '.join([*_TEXTS, *_MARKUP])} is "
             "expected"
         )
     return sorted(paths), left_out
@@ -120,8 +142,7 @@ def _documents(path: str, options: FolderOptions, notes: ReadingNotes) -> Iterat
         for document in read_documents(path, corpus_options, notes):
             yield list(document)
         return
-    with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (_, file):
-        data = file.read()
+    data = files.read_bytes(path)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,11 +1,12 @@
 import gzip
 import json
+import os
 
 import pytest
 
 from bert_common.errors import UserError
 from data_gen.options import FolderOptions
-from data_gen.text.folders import run
+from data_gen.text.folders import find_documents, run
 from data_gen.text.markup import html_paragraphs, markdown_paragraphs
 
 PAGE = """<!DOCTYPE html><html><head><title>No text</title><style>p {}</style></head><body>
@@ -70,6 +71,10 @@ def test_a_folder_of_all_formats(tmp_path, capsys):
     (folder / "e.htm").write_text("<script>nothing</script>")
     (folder / "f.pdf").write_text("%PDF")
     (folder / "sub/.hidden/g.txt").write_text("hidden")
+    os.mkfifo(folder / "pipe.txt")
+    (folder / "self.txt").symlink_to("self.txt")
+    (folder / "sub/up").symlink_to("..")
+    (folder / os.fsdecode(b"\xff.txt")).write_text("Last text.")
     options = {"input_dir": str(folder), "output_file": str(tmp_path / "out/documents.jsonl")}
     with pytest.raises(UserError, match=r"b\.MD: not UTF-8 at byte 4 \(0xff\)"):
         run(FolderOptions(**options, text_field="body"))
@@ -81,10 +86,35 @@ def test_a_folder_of_all_formats(tmp_path, capsys):
         {"file": "c.txt.gz", "text": "Second text."},
         {"file": "d.jsonl", "text": "Third text.\nIts end."},
         {"file": "sub/b.MD", "text": "One \ufffd two."},
+        {"file": "\\udcff.txt", "text": "Last text."},
     ]
     printed = capsys.readouterr().out
-    assert "wrote 5 documents of 26 words, from 5 files" in printed and ".pdf (1)" in printed
+    assert "wrote 6 documents of 28 words, from 6 files" in printed and ".pdf (1)" in printed
+    assert "pipes and broken links (2)" in printed and "links to folders (1)" in printed
     assert "no text in 1 files" in printed and "replaced in 1 lines" in printed
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="has no document: one of .txt"):
         run(FolderOptions(input_dir=str(tmp_path / "empty"), output_file=options["output_file"]))
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("a.html.gz", gzip.compress(bytes(65 << 20)), r"a\.html\.gz unpacks to more than 64 MiB"),
+        ("a.parquet", b"no table", r"a\.parquet can't be read as Parquet"),
+    ],
+)
+def test_what_is_no_document(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        run(FolderOptions(input_dir=str(tmp_path), output_file=f"{tmp_path}.jsonl"))
+
+
+def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    """Its path is longer than any that the system opens."""
+    monkeypatch.chdir(tmp_path)
+    for _ in range(20):
+        os.mkdir("x" * 250)
+        os.chdir("x" * 250)
+    with pytest.raises(UserError, match="--documents_dir: can't read .*x: File name too long: "):
+        find_documents(str(tmp_path), "documents_dir")
