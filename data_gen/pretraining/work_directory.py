@@ -64,6 +64,8 @@ class WorkDirectory:
         self.resumed = False
         self._identity = json.loads(json.dumps(identity))
         self._resume = resume
+        # What the user gives to continue the work.
+        self._flag = "--part" if share else "--resume"
         self._lock = contextlib.ExitStack()
         self.keep = True
         self.shard_sizes: dict[int, int] = {}
@@ -115,8 +117,8 @@ class WorkDirectory:
                 else:
                     difference = f"another --{name}"
                 raise UserError(
-                    f"--resume: the work in {self.path} was begun with {difference}: give the same "
-                    "flags, or delete that directory to start again"
+                    f"{self._flag}: the work in {self.path} was begun with {difference}: give the "
+                    "same flags, or delete that directory to start again"
                 )
 
     def __exit__(self, kind, error, trace) -> None:
@@ -134,7 +136,7 @@ class WorkDirectory:
                 os.rmdir(self.path)
         elif error:
             say(
-                f"Finished work is kept in {self.path}; the same command with --resume "
+                f"Finished work is kept in {self.path}; the same command with {self._flag} "
                 "continues it.",
                 file=sys.stderr,
             )

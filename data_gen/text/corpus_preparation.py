@@ -28,7 +28,7 @@ from nupunkt import PunktSentenceTokenizer
 from nupunkt.models import load_default_model
 
 from bert_common import files, outputs, parallel
-from bert_common.errors import UserError, say
+from bert_common.errors import UserError, in_one_line, say
 from bert_common.options import declared_options
 from bert_common.progress import Progress
 from data_gen.options import PIPELINES, CorpusOptions
@@ -431,27 +431,40 @@ def _prepared_parts(
     num_files: int, shares: Sequence[WorkDirectory], options: CorpusOptions, notes: ReadingNotes
 ) -> Iterator[SplitPart]:
     """Yields the parts of all shares without duplicates, if these are left out, and adds to the
-    notes."""
+    notes.
+
+    Raises:
+      UserError: the file of a share is damaged, cut off or missing.
+    """
     duplicates = DuplicateFilter(options.remove_duplicates, notes)
     for number in range(num_files):
         path = shares[number % len(shares)].text_path(number)
-        with files.user_error(f"can't read {path}"), open(path, encoding="utf-8") as file:
-            for line in file:
-                content = json.loads(line)
-                if isinstance(content, dict):
-                    layouts: collections.Counter = collections.Counter(content.pop("layouts"))
-                    notes.add(ReadingNotes(layouts=layouts, **content))
-                    continue
-                for document, held_out, digests, sentences in content:
-                    stays = duplicates.select(Digests(*digests))
-                    if stays is not None:
-                        remaining = itertools.compress(sentences, stays)
-                        # Each file counts its documents from 0.
-                        yield split_part(
-                            document * num_files + number,
-                            held_out,
-                            list(itertools.chain.from_iterable(remaining)),
-                        )
+        try:
+            with open(path, encoding="utf-8") as file:
+                content: Any = None
+                for line in file:
+                    content = json.loads(line)
+                    if isinstance(content, dict):
+                        layouts: collections.Counter = collections.Counter(content.pop("layouts"))
+                        notes.add(ReadingNotes(layouts=layouts, **content))
+                        continue
+                    for document, held_out, digests, sentences in content:
+                        stays = duplicates.select(Digests(*digests))
+                        if stays is not None:
+                            remaining = itertools.compress(sentences, stays)
+                            # Each file counts its documents from 0.
+                            yield split_part(
+                                document * num_files + number,
+                                held_out,
+                                list(itertools.chain.from_iterable(remaining)),
+                            )
+            if not isinstance(content, dict):
+                raise ValueError("the notes at the end are missing")
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"{path} is damaged or missing ({in_one_line(error)}): delete its directory, "
+                "prepare that share again, and give this command again"
+            ) from None
 
 
 def write_corpus(parts: Iterable[SplitPart], options: CorpusOptions) -> dict[str, CorpusWriter]:

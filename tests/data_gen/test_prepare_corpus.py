@@ -298,4 +298,24 @@ def test_shares_of_a_corpus_that_changes(tmp_path):
     run(part="1/2")
     (tmp_path / "b.txt").write_text("One. Two. Three.\n")
     run(part="2/2")
-    assert_refused(functools.partial(run, part="2/2"), "another corpus")
+    assert_refused(functools.partial(run, part="2/2"), "--part: the work in", "another corpus")
+
+
+def test_the_text_of_a_share_that_is_damaged_is_named(tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("One. Two.\n")
+    flags = {"input_file": f"{tmp_path}/*.txt", "output_file": f"{tmp_path}/corpus"}
+    run = functools.partial(run_command, CorpusOptions, corpus_preparation.run, **flags)
+    for part in ("1/2", "2/2"):
+        run(part=part)
+    path = tmp_path / ".corpus.2-of-2.partial/text-00001.txt"
+    lines = path.read_text().splitlines(keepends=True)
+    # Cut off in a line, between two, and all of it.
+    for text in (lines[0][:20], lines[0], ""):
+        path.write_text(text)
+        assert_refused(functools.partial(run, part="1/2"), "text-00001.txt is damaged or missing")
+    path.unlink()
+    assert_refused(functools.partial(run, part="1/2"), "No such file", "): delete its directory")
+    path.write_text("".join(lines))
+    run(part="1/2")
+    assert (tmp_path / "corpus").read_text() == "One.\nTwo.\n\nOne.\nTwo.\n"
