@@ -17,8 +17,8 @@ from bert_tf.commands import run_command, show_command
 from bert_tf.evaluation.significance import Difference, difference, relative_change
 from bert_tf.extras.adaptation_plan import AdaptOptions, Plan, Step
 from bert_tf.extras.text_loss import column, show_change
-from bert_tf.runs import results
-from bert_tf.training.run_directory import read_metrics
+from bert_tf.runs import contents, results
+from bert_tf.training import run_directory
 from bert_tf.vocabulary.building import MAX_COUNTED_WORDS, count_words, coverage
 from data_gen.text.folders import find_documents
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
@@ -55,13 +55,33 @@ def run(options: AdaptOptions) -> None:
         _show(plan, options)
         return
     files.make_output_directory(options.output_dir, "output_dir")
-    state = _begin(options)
+    with run_directory.writing(options.output_dir):
+        _adapt(options, plan, checkpoint)
+
+
+def _adapt(options: AdaptOptions, plan: Plan, checkpoint: Checkpoint) -> None:
+    """Runs the steps in a directory that is held.
+
+    Raises:
+      UserError: see `run`.
+    """
+    steps = [*plan.text(), *plan.examples(), *plan.training(), *plan.last()]
+    if not files.exists(os.path.join(options.output_dir, _STATE_FILE)):
+        for step in steps:
+            if step.made and files.exists(step.made):
+                raise UserError(
+                    f"--output_dir: {step.made} is there, and no {_STATE_FILE} says what it was "
+                    "made from: choose another directory"
+                )
+    state = begin(options)
     numbers = itertools.count(1)
     _run_steps(plan.text(), numbers)
+    # The documents that were read are those that the directory is of.
+    begin(options)
     check_corpus(plan, checkpoint)
     _run_steps(plan.examples(), numbers)
     if plan.num_steps is None:
-        if state["num_train_steps"] is None:
+        if state.get("num_train_steps") is None:
             _run_steps([plan.speed()], numbers)
             state["num_train_steps"] = _steps_for(options, plan)
             json_files.write(os.path.join(options.output_dir, _STATE_FILE), state)
@@ -70,7 +90,7 @@ def run(options: AdaptOptions) -> None:
     task = None
     if options.train_file:
         task = _task_scores(os.path.join(options.output_dir, "classifier_before"), plan.result)
-    verdict = judge(json_files.read_objects(plan.losses, {}), plan.held_out, task)
+    verdict = judge(measured_losses(plan), plan.held_out, task)
     if verdict.is_worth_it:
         _run_steps(plan.last(), numbers)
     path = os.path.join(options.output_dir, "verdict.json")
@@ -106,23 +126,43 @@ def _show(plan: Plan, options: AdaptOptions) -> None:
     say("the last steps are taken if the verdict is that it was worth it")
 
 
-def _begin(options: AdaptOptions) -> dict:
-    """Returns the state of an adaptation, a new one or that which is resumed."""
-    paths, _ = find_documents(options.documents_dir)
-    documents = [
-        (os.path.relpath(path, options.documents_dir), os.path.getsize(path)) for path in paths
-    ]
-    values = options.values()
-    del values["dry_run"]
-    state = {"options": values, "documents": results.digest(documents), "num_train_steps": None}
+def begin(options: AdaptOptions) -> dict:
+    """Returns the state of an adaptation, a new one or that which is resumed.
+
+    Raises:
+      UserError: it was begun with other options or inputs.
+    """
+    paths, _ = find_documents(options.documents_dir, "documents_dir")
+    inputs = {
+        "documents_dir": paths,
+        "init_checkpoint": contents.weight_files([options.init_checkpoint]),
+    }
+    for name in ("general_file", "train_file", "dev_file"):
+        path = getattr(options, name)
+        if path:
+            inputs[name] = [path]
+    digests = {
+        name: contents.fresh_digest(contents.statuses(group)) for name, group in inputs.items()
+    }
+    names = [os.path.relpath(path, options.documents_dir) for path in paths]
+    digests["documents_dir"] = results.digest([names, digests["documents_dir"]])
+    # Of files the contents count, wherever they are; checkpoints are also known by their names.
+    values = {
+        name: value
+        for name, value in options.values().items()
+        if name not in inputs.keys() - {"init_checkpoint"} | {"dry_run"}
+    }
+    state = {"options": values, "inputs": digests}
     path = os.path.join(options.output_dir, _STATE_FILE)
-    begun = json_files.read_object(path, {"options": dict, "documents": str})
+    fields = {"options": dict, "inputs": dict, "num_train_steps": int | None}
+    begun = json_files.read_object(path, fields)
     if not begun:
         json_files.write(path, state)
         return state
     changed = [name for name, value in values.items() if begun["options"].get(name) != value]
-    if begun["documents"] != state["documents"]:
-        changed.append("documents")
+    for name in digests | begun["inputs"]:
+        if name not in changed and begun["inputs"].get(name) != digests.get(name):
+            changed.append(f"contents of {name}")
     if changed:
         raise UserError(
             f"--output_dir: {options.output_dir} was begun with other {', '.join(changed)}: give "
@@ -170,7 +210,7 @@ def check_corpus(plan: Plan, checkpoint: Checkpoint) -> None:
 
 def _steps_for(options: AdaptOptions, plan: Plan) -> int:
     """Returns as many steps as the time allows, and as the text has something to teach."""
-    lines = read_metrics(os.path.join(options.output_dir, "speed"))
+    lines = run_directory.read_metrics(os.path.join(options.output_dir, "speed"))
     rate = [line["examples_per_second"] for line in lines if line["split"] == "train"][-1]
     examples = json_files.read(f"{plan.records}.stats.json")["counts"]["instances"]
     by_time = max(int(60 * options.minutes * rate / options.train_batch_size), 1)
@@ -202,11 +242,30 @@ def _task_scores(before: str, after: str) -> TaskScores:
     """Returns the scores of two runs of the classifier on the development set."""
     scores = []
     for directory in (before, after):
-        rows = json_files.read_objects(os.path.join(directory, "eval_predictions.jsonl"), {})
+        rows = json_files.read_objects(
+            os.path.join(directory, "eval_predictions.jsonl"), {"label": str, "true_label": str}
+        )
         scores.append({row["id"]: float(row["label"] == row["true_label"]) for row in rows})
     first, second = scores
     means = [sum(values.values()) / len(values) for values in scores]
     return TaskScores(means[0], means[1], difference(second, first))
+
+
+def measured_losses(plan: Plan) -> list[dict]:
+    """Returns the rows of `text_loss.py`.
+
+    Raises:
+      UserError: they are not of the weights before and after.
+    """
+    fields = {"checkpoint": str, "file": str, "nats": float, "shuffled_nats": float}
+    rows = json_files.read_objects(plan.losses, fields)
+    measured = {row["checkpoint"] for row in rows if row["file"] == plan.held_out}
+    if measured != {plan.before, plan.weights}:
+        raise UserError(
+            f"{plan.losses} has not the losses of {plan.before} and {plan.weights}: remove it, and "
+            "give the same command again"
+        )
+    return rows
 
 
 def judge(rows: Sequence[dict], held_out: str, task: TaskScores | None) -> Verdict:

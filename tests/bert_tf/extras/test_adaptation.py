@@ -1,3 +1,4 @@
+import os
 import random
 import re
 
@@ -7,8 +8,10 @@ import pytest
 from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.evaluation.significance import Difference, relative_change
-from bert_tf.extras.adaptation import TaskScores, judge, run
-from bert_tf.extras.adaptation_plan import AdaptOptions
+from bert_tf.extras.adaptation import TaskScores, judge, measured_losses, run
+from bert_tf.extras.adaptation_plan import AdaptOptions, Plan
+from bert_tf.training import run_directory
+from modeling.checkpoints.load import open_checkpoint
 from tests.page_commands import PROJECT, run_script
 from tests.tiny import write_tiny
 
@@ -90,11 +93,32 @@ def test_shuffled_text_is_not_worth_it(tmp_path):
     assert "which words are frequent" in printed and "\nnot worth it: " in printed
     assert json_files.read(str(tmp_path / "out/verdict.json"))["worth_it"] is False
     assert not (tmp_path / "out/model").exists()
+    options = dict(argument.removeprefix("--").split("=") for argument in arguments)
+    options |= {"num_train_steps": 40, "learning_rate": 1e-3, "max_seq_length": 32}
+    options["held_out_fraction"] = 0.3
     with pytest.raises(UserError, match="was begun with other minutes, seed: give the same again"):
-        options = dict(argument.removeprefix("--").split("=") for argument in arguments)
-        options |= {"num_train_steps": 40, "learning_rate": 1e-3, "max_seq_length": 32}
-        options["held_out_fraction"] = 0.3
         run(AdaptOptions(**options, minutes=3.0, seed=4))
+    # Documents of the same size and time, and a file that is given no more.
+    words_file = tmp_path / "in/words.txt"
+    times = words_file.stat()
+    words_file.write_text(words_file.read_text()[::-1])
+    os.utime(words_file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    del options["general_file"]
+    with pytest.raises(UserError, match="contents of documents_dir, contents of general_file: "):
+        run(AdaptOptions(**options))
+    with run_directory.writing(options["output_dir"]):
+        with pytest.raises(UserError, match="another run is writing there: wait for it"):
+            run(AdaptOptions(**options))
+        # A resumed adaptation writes what it has read.
+        json_files.write(str(tmp_path / "out/adapt.json"), {"options": {}, "inputs": []})
+    with pytest.raises(UserError, match=r"adapt.json: 'inputs' is \[\], an object is expected"):
+        run(AdaptOptions(**options))
+    (tmp_path / "out/losses.jsonl").write_text("")
+    with pytest.raises(UserError, match="losses.jsonl has not the losses of .*: remove it"):
+        measured_losses(Plan(AdaptOptions(**options), open_checkpoint(options["init_checkpoint"])))
+    (tmp_path / "out/adapt.json").unlink()
+    with pytest.raises(UserError, match=r"documents\.jsonl is there, and no adapt\.json says"):
+        run(AdaptOptions(**options))
 
 
 def test_the_plan(tmp_path):
