@@ -45,6 +45,8 @@ _NOISE = ("Traceback", "Exception in thread", "Exception ignored", "UserWarning"
 _LONGEST_MESSAGE = 1500
 # Graphs of earlier runs stay in a process's memory.
 _RUNS_PER_PROCESS = 60
+# What has been found so far is printed: a run may be cut off.
+_RUNS_BETWEEN_COUNTS = 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -278,6 +280,9 @@ def main(options: FuzzOptions) -> int:
                 ending = Ending(CRASH, f"the process ended, perhaps after {options.seconds:g} s")
                 process = _start_process(options)
             counts[ending.kind] = counts.get(ending.kind, 0) + 1
+            done = number + 1 - options.first
+            if done % _RUNS_BETWEEN_COUNTS == 0:
+                print(f"{done} runs: {_listed(counts)}", flush=True)
             if ending.kind not in GOOD:
                 case = make_case(options.commands, options.seed, number)
                 print(
@@ -286,11 +291,12 @@ def main(options: FuzzOptions) -> int:
                     flush=True,
                 )
         process.shutdown()
-    print(
-        f"{options.runs} runs of seed {options.seed}: "
-        + ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-    )
+    print(f"{options.runs} runs of seed {options.seed}: " + _listed(counts))
     return int(any(kind not in GOOD for kind in counts))
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
 
 
 if __name__ == "__main__":

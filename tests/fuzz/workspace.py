@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import gzip
 import importlib
+import itertools
 import json
 import pathlib
 import re
@@ -13,6 +14,8 @@ from collections.abc import Iterable, Sequence
 
 from bert_common import cli
 from bert_common.options import Options
+from bert_tf.extras import adaptation
+from bert_tf.extras.adaptation_plan import AdaptOptions
 from bert_tf.extras.search import SearchOptions
 from bert_tf.extras.search_index import run as search
 from bert_tf.tasks.classification.options import ClassificationOptions
@@ -98,6 +101,21 @@ _WEIGHTS = ("ckpt-0.index", "ckpt-0.data-00000-of-00001")
 _INDEX = tuple(
     f"index/{name}" for name in ("index.json", "vectors.f32", "documents.jsonl", "offsets.i64")
 )
+# Of an adaptation that is to be taken up again.
+_ADAPTING = {
+    "documents_dir": "handbook",
+    "init_checkpoint": "masked",
+    "output_dir": "adapting",
+    "general_file": "corpus.txt",
+    "num_train_steps": "1",
+    "train_batch_size": "4",
+    "max_seq_length": "16",
+    "held_out_fraction": "0.5",
+}
+_HANDBOOK = tuple(
+    f"handbook/{name}"
+    for name in ("notes.txt", "a/page.html", "a/page.md", "rows.jsonl", "list.json", "table.csv")
+)
 # Of a run that is to be taken up again.
 _BEGUN = {
     **_TUNING,
@@ -182,6 +200,34 @@ COMMANDS = (
             "dupe_factor": "2",
         },
         ("corpus.txt", "vocab.txt"),
+    ),
+    Command(
+        "data_gen/prepare_corpus.py",
+        {
+            **_CORPUS,
+            "output_file": "out.txt",
+            "held_out_file": "held_out.txt",
+            "held_out_fraction": "0.3",
+            "part": "1/2",
+        },
+        ("corpus.txt",),
+    ),
+    Command(
+        "data_gen/create_pretraining_data.py",
+        {
+            **_CORPUS,
+            "output_file": "out.tfrecord@2",
+            "vocab_file": "vocab.txt",
+            "max_seq_length": "16",
+            "max_predictions_per_seq": "3",
+            "part": "2/2",
+        },
+        ("corpus.txt", "vocab.txt"),
+    ),
+    Command(
+        "data_gen/read_folder.py",
+        {"input_dir": "handbook", "output_file": "out.jsonl"},
+        _HANDBOOK,
     ),
     Command(
         "vocab/build_vocab.py",
@@ -557,6 +603,41 @@ COMMANDS = (
         "fill_mask.py", {"init_checkpoint": "masked"}, _files_of("masked"), ("the [MASK] is .",)
     ),
     Command(
+        "bert_tf/extras/text_loss.py",
+        {
+            "init_checkpoint": "masked,others/masked",
+            "input_file": "corpus.txt,lines.txt",
+            "output_file": "out.jsonl",
+            "max_seq_length": "16",
+        },
+        ("corpus.txt", "lines.txt", *_files_of("masked")),
+    ),
+    Command(
+        "bert_tf/extras/add_words.py",
+        {
+            "init_checkpoint": "masked",
+            "input_file": "corpus.txt",
+            "output_dir": "out",
+            "min_count": "1",
+        },
+        ("corpus.txt", *_files_of("masked")),
+    ),
+    Command(
+        "adapt.py",
+        {**_ADAPTING, "output_dir": "out", "dry_run": "true"},
+        _files_of("masked"),
+    ),
+    Command(
+        "adapt.py",
+        _ADAPTING,
+        ("adapting/adapt.json", "corpus.txt", *_HANDBOOK, *_files_of("masked")),
+        exchanges=(
+            *((name,) for name in _HANDBOOK),
+            tuple(f"masked/{name}" for name in _WEIGHTS),
+            ("corpus.txt",),
+        ),
+    ),
+    Command(
         "export_model.py",
         {"init_checkpoint": "classification", "export_dir": "out"},
         _files_of("classification", "task.json"),
@@ -676,6 +757,10 @@ def add_runs(folder: pathlib.Path) -> None:
                     ["run_classifier.py", *(f"--{name}={value}" for name, value in _BEGUN.items())],
                 )
             )
+    with contextlib.chdir(folder):
+        flags = [f"--{name}={value}" for name, value in _ADAPTING.items()]
+        (folder / "adapting").mkdir()
+        adaptation.begin(cli.parse(AdaptOptions, ["adapt.py", *flags]))
 
 
 def _write_texts(folder: pathlib.Path) -> None:
@@ -705,7 +790,6 @@ def _write_texts(folder: pathlib.Path) -> None:
     ]
     contents = {
         "vocab.txt": (folder / "encoder/vocab.txt").read_text(),
-        "corpus.txt": "\n\n".join("\n".join(_TEXTS) for _ in range(8)) + "\n",
         **_tables(_TEXTS, "xyz"),
         **{f"{OTHERS}/{name}": text for name, text in _tables(_TEXTS[::-1], "yzx").items()},
         "rows.tsv": _numbered_rows(_TEXTS * 3),
@@ -820,7 +904,17 @@ def _write_texts(folder: pathlib.Path) -> None:
 def _tables(texts: Sequence[str], labels: str) -> dict[str, str]:
     """Lines, and labeled and other rows of a run."""
     rows = "".join(f"{text},{labels[number % 3]}\n" for number, text in enumerate([*texts] * 2))
+    # Repeated paragraphs are left out of some corpora.
+    notes = [f"{' '.join(p)}\n{' '.join(p[1:])}" for p in itertools.permutations(texts)]
+    documents = [{"text": text} for text in texts]
     return {
+        "corpus.txt": "\n\n".join(["\n".join(texts)] * 8) + "\n",
+        "handbook/notes.txt": "\n\n".join(notes) + "\n",
+        "handbook/a/page.html": f"<h1>a</h1><p>{texts[0]}<p>{texts[1]}",
+        "handbook/a/page.md": f"# a\n\n{texts[2]}\n\n* {texts[3]}\n",
+        "handbook/rows.jsonl": _json_lines(documents),
+        "handbook/list.json": json.dumps(documents),
+        "handbook/table.csv": f"text\n{texts[1]}\n{texts[0]}\n",
         "lines.txt": "\n".join(texts) + "\n",
         "table.csv": f"text,label\n{rows}",
         "dev.csv": f"text,label\n{rows.replace('array', 'list')}",
