@@ -110,6 +110,11 @@ class WorkDirectory:
     def check_same(self) -> None:
         """Raises `UserError` if the work was begun with other settings or another corpus."""
         recorded = json_files.read_object(os.path.join(self.path, "manifest.json"))
+        if not recorded:
+            raise UserError(
+                f"{self._flag}: the work in {self.path} has lost its manifest.json: delete that "
+                "directory to start again"
+            )
         for name in sorted(self._identity.keys() | recorded.keys()):
             if self._identity.get(name) != recorded.get(name):
                 if name == "input_file":

@@ -317,5 +317,9 @@ def test_the_text_of_a_share_that_is_damaged_is_named(tmp_path):
     path.unlink()
     assert_refused(functools.partial(run, part="1/2"), "No such file", "): delete its directory")
     path.write_text("".join(lines))
+    manifest = path.with_name("manifest.json")
+    manifest.rename(tmp_path / "away")
+    assert_refused(functools.partial(run, part="1/2"), "2-of-2.partial has lost its manifest.json")
+    (tmp_path / "away").rename(manifest)
     run(part="1/2")
     assert (tmp_path / "corpus").read_text() == "One.\nTwo.\n\nOne.\nTwo.\n"
