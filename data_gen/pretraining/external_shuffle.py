@@ -112,6 +112,24 @@ def read_complete_run(path: str) -> dict | None:
     return None
 
 
+def check_runs(runs: Sequence[str]) -> None:
+    """Checks that runs, which other machines may have made, have all their bytes.
+
+    Raises:
+      UserError: names the first that has not.
+    """
+    for run in runs:
+        facts = read_facts(run) or {}
+        sizes = []
+        with contextlib.suppress(FileNotFoundError):
+            sizes = [os.path.getsize(f"{run}.{kind}") for kind in ("rows", "keys")]
+        if sizes != [facts.get("rows_bytes"), 8 * facts.get("instances", 0)]:
+            raise UserError(
+                f"{run}.rows is damaged or missing: delete its directory, prepare that share "
+                "again, and give this command again"
+            )
+
+
 def disk_errors(path: str) -> contextlib.AbstractContextManager[None]:
     """Turns an `OSError` of writing a file into a `UserError` with the remedy.
 

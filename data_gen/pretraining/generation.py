@@ -229,6 +229,7 @@ def _next_step(
             runs = []
             for number in range(prepared[0]["portions"]):
                 runs.append(shares[number % share.machines].run_path(number))
+            external_shuffle.check_runs(runs)
             facts = _write(options, work, runs, output_files)
             own_files = {number: output_files[number] for number in share.of(len(output_files))}
             work.publish(own_files, stats_file)

@@ -363,6 +363,12 @@ def test_machines_that_share_the_work_write_the_same_bytes(tmp_path, small_work,
                 assert generate(machine) is None
             with pytest.raises(UserError, match="another --random_seed"):
                 generate(dataclasses.replace(machines[1], random_seed=1))
+            for path in sorted((tmp_path / str(count)).glob(".*2-of*/run-000001.*")):
+                content = path.read_bytes()
+                path.write_bytes(content[:-8])
+                with pytest.raises(UserError, match="run-000001.rows is damaged or missing: "):
+                    generate(machines[0])
+                path.write_bytes(content)
             # The order does not matter, and a step that was done is not done again.
             for machine in (*machines[::-1][:-1], machines[1]):
                 assert generate(machine) is None
