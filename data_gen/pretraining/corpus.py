@@ -3,9 +3,10 @@
 Input: one sentence per line with a blank line between documents (`data_gen/prepare_corpus.py`
 writes such files). Output: `Documents`, the tokens of which `instances.py` makes pairs.
 
-`scan` passes over the text once and cuts it into blocks of some hundred kB at document ends;
-`make_portions` deals the blocks, in random order, into portions, the units of work; `load`
-tokenizes one portion. The cuts depend on the text alone, never on the number of workers.
+`scan` passes over a file once and cuts it into blocks of some hundred kB at document ends, `join`
+makes a corpus of files; `make_portions` deals the blocks, in random order, into portions, the units
+of work; `load` tokenizes one portion. The cuts depend on the text alone, never on the number of
+workers.
 """
 
 import dataclasses
@@ -144,35 +145,45 @@ def _ignore_progress(num_bytes: int) -> None:
 
 
 def scan(
-    paths: Sequence[str],
-    names: Sequence[str],
+    path: str,
+    name: str,
     portion_size: int,
     on_bad_utf8: str = "error",
     advance: Callable[[int], None] = _ignore_progress,
 ) -> Corpus:
-    """Passes over plain files and finds the blocks. A file's end is a document's end.
+    """Passes over a plain file and finds its blocks.
 
     Args:
-      names: names of the files in errors (the user's file, if `paths` has a copy).
+      name: of the file in errors (the user's file, if `path` is a copy).
 
     Raises:
-      UserError: a file can't be read, or is not UTF-8 (names file, line and byte).
+      UserError: the file can't be read, or is not UTF-8 (names file, line and byte).
     """
     blocks: list[Block] = []
     size = 0
     nul_bytes = 0
-    for path, name in zip(paths, names, strict=True):
+    with files.user_error(f"can't read {name}"), open(path, "rb") as file:
+        for block, data in scan_file(file, path, name, portion_size, on_bad_utf8):
+            nul_bytes += data.count(b"\0")
+            # Blank pieces count as well: the progress bar must reach the size of the files.
+            advance(len(data))
+            size += len(data)
+            if block is not None:
+                blocks.append(block)
+    return Corpus(blocks, size, portion_size, nul_bytes)
+
+
+def join(texts: Sequence[Corpus]) -> Corpus:
+    """Returns the corpus of files, one or more, in this order. A file's end is a document's
+    end."""
+    blocks: list[Block] = []
+    for text in texts:
         num_blocks = len(blocks)
         num_documents = blocks[-1].last_document + 1 if blocks else 0
-        with files.user_error(f"can't read {name}"), open(path, "rb") as file:
-            for block, data in scan_file(file, path, name, portion_size, on_bad_utf8):
-                nul_bytes += data.count(b"\0")
-                # Blank pieces count as well: the progress bar must reach the size of the files.
-                advance(len(data))
-                size += len(data)
-                if block is not None:
-                    blocks.append(block.after(num_blocks, num_documents))
-    return Corpus(blocks, size, portion_size, nul_bytes)
+        blocks += [block.after(num_blocks, num_documents) for block in text.blocks]
+    size = sum(text.size for text in texts)
+    nul_bytes = sum(text.nul_bytes for text in texts)
+    return Corpus(blocks, size, texts[0].portion_size, nul_bytes)
 
 
 def scan_file(

@@ -162,7 +162,7 @@ def generate(options: PretrainingDataOptions) -> dict | None:
     if options.part is not None:
         return _next_step(options, identity, input_files, output_files, stats_file)
     with WorkDirectory(output_files[0], identity, options.resume) as work:
-        prepared = _prepare(options, work, input_files)
+        prepared = _prepare(options, work, [work], input_files)
         _check_text(work, [prepared], input_files)
         runs = [work.run_path(number) for number in range(prepared["portions"])]
         written = _write(options, work, runs, output_files)
@@ -217,7 +217,7 @@ def _next_step(
         shares.append(WorkDirectory(output_files[0], identity, resume=True, share=name))
     with shares[share.number] as work:
         if work.read_step(PREPARED) is None:
-            work.write_step(PREPARED, _prepare(options, work, input_files))
+            work.write_step(PREPARED, _prepare(options, work, shares, input_files))
             say(
                 f"--part={options.part} is prepared: when all {share.machines} are, give the same "
                 "commands again to write the files"
@@ -271,15 +271,21 @@ def identity_of(
 
 
 def _prepare(
-    options: PretrainingDataOptions, work: WorkDirectory, input_files: Sequence[str]
+    options: PretrainingDataOptions,
+    work: WorkDirectory,
+    shares: Sequence[WorkDirectory],
+    input_files: Sequence[str],
 ) -> dict:
     """Makes the runs of a share of the text, all of it without --part.
+
+    Args:
+      shares: the work directories of all machines.
 
     Returns:
       Facts: portions and text_bytes of the whole text; counts, peak_bytes, seconds of the share.
     """
     started = time.monotonic()
-    text = _scan(options, work, input_files)
+    text = _scan(options, work, shares, input_files)
     if text.blocks:
         portions = corpus.make_portions(text, options.generator(PORTIONS))
     else:
@@ -391,7 +397,10 @@ def statistics_of(
 
 
 def _scan(
-    options: PretrainingDataOptions, work: WorkDirectory, input_files: Sequence[str]
+    options: PretrainingDataOptions,
+    work: WorkDirectory,
+    shares: Sequence[WorkDirectory],
+    input_files: Sequence[str],
 ) -> corpus.Corpus:
     """Finds the blocks of the input; gzipped and remote files are copied to the work directory."""
     paths = []
@@ -403,14 +412,29 @@ def _scan(
             say(f"note: {name} is empty", file=sys.stderr)
     # The size is measured after unpacking, since the portions are cut from the plain text.
     size = sum(os.path.getsize(path) for path in paths)
+    portion_size = corpus.portion_bytes(size, options.max_seq_length)
+    texts: dict[int, corpus.Corpus] = {}
+    first = options.share.number
     with Progress("scanning", total=size, unit="B") as progress:
-        return corpus.scan(
-            paths,
-            input_files,
-            corpus.portion_bytes(size, options.max_seq_length),
-            options.on_bad_utf8,
-            progress.advance,
-        )
+        # Machines that begin together begin with different files.
+        for number in sorted(range(len(paths)), key=lambda file: (file - first) % len(shares)):
+            # The blocks of a file follow from these.
+            source = [files.state(input_files[number]), portion_size, options.on_bad_utf8]
+            found = (other.read_scan(number, source, paths[number]) for other in shares)
+            text = next(filter(None, found), None)
+            if text is None:
+                text = corpus.scan(
+                    paths[number],
+                    input_files[number],
+                    portion_size,
+                    options.on_bad_utf8,
+                    progress.advance,
+                )
+                work.write_scan(number, source, text)
+            else:
+                progress.advance(text.size)
+            texts[number] = text
+    return corpus.join([texts[number] for number in range(len(paths))])
 
 
 def _make_runs(

@@ -2,13 +2,15 @@
 
 For an output `records.tfrecord` it is `.records.tfrecord.partial` beside it, for one of four
 machines (`--part=1/4`) `.records.tfrecord.1-of-4.partial`. It contains `manifest.json` (the job),
-`run-*` and `part-*` (finished work), and `shard-*` (concatenated parts); of a share also
-`prepared.json` and `written.json`, which mark the ends of its steps. A part's `.json` stays when
+`scan-*` (where the blocks of a file are), `run-*` and `part-*` (finished work), and `shard-*`
+(concatenated parts); of a share also `prepared.json` and `written.json`, which mark the ends of its
+steps. A part's `.json` stays when
 its bytes have moved into the shard, so that the number of valid bytes of a shard is known at any
 moment.
 """
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -18,7 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bert_common import files, json_files, locks
 from bert_common.errors import UserError, say
-from data_gen.pretraining.external_shuffle import ShardPart, disk_errors, read_facts
+from data_gen.pretraining.corpus import Block, Corpus
+from data_gen.pretraining.external_shuffle import ShardPart, disk_errors, read_facts, write_facts
 
 # Steps of a share (--part).
 PREPARED, WRITTEN = "prepared", "written"
@@ -27,7 +30,7 @@ _SYNC_EVERY_BYTES = 64 << 20
 # "outcome".
 _OWN_NAME = re.compile(
     r"lock|(manifest|prepared|written)\.json|\.(manifest|prepared|written)\.json\.\S+\.tmp|"
-    r"(run|part|shard|text)-\d+[-.\w]*|outcome-[-.\w]+"
+    r"(run|part|scan|shard|text)-\d+[-.\w]*|outcome-[-.\w]+"
 )
 
 
@@ -164,6 +167,36 @@ class WorkDirectory:
     def text_path(self, number: int) -> str:
         """Returns the path for the copy of a gzipped or remote input file."""
         return os.path.join(self.path, f"text-{number:05d}.txt")
+
+    def _scan_path(self, number: int) -> str:
+        return os.path.join(self.path, f"scan-{number:05d}")
+
+    def write_scan(self, number: int, source: list, text: Corpus) -> None:
+        """Notes the blocks of an input file, for machines that share the work.
+
+        Args:
+          source: all that the blocks follow from, for JSON.
+        """
+        # Each machine has its own path to a copy of the text.
+        blocks = [dataclasses.astuple(dataclasses.replace(block, path="")) for block in text.blocks]
+        facts = {
+            "source": source,
+            "size": text.size,
+            "portion_size": text.portion_size,
+            "nul_bytes": text.nul_bytes,
+            "blocks": blocks,
+        }
+        with disk_errors(self.path):
+            write_facts(self._scan_path(number), facts)
+
+    def read_scan(self, number: int, source: list, path: str) -> Corpus | None:
+        """Returns what `write_scan` noted about the text at `path`; None if it is of another source
+        or not there."""
+        facts = read_facts(self._scan_path(number))
+        if facts is None or facts["source"] != source:
+            return None
+        blocks = [dataclasses.replace(Block(*block), path=path) for block in facts["blocks"]]
+        return Corpus(blocks, facts["size"], facts["portion_size"], facts["nul_bytes"])
 
     def run_path(self, number: int) -> str:
         """Returns the path of the run of a portion, without extension."""

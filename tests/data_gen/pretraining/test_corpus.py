@@ -25,7 +25,7 @@ def scan(*contents: bytes, tmp_path, block_bytes: int = 64, **options) -> corpus
         path = tmp_path / f"{number}.txt"
         path.write_bytes(content)
         paths.append(str(path))
-    return corpus.scan(paths, paths, block_bytes * 16, **options)
+    return corpus.join([corpus.scan(path, path, block_bytes * 16, **options) for path in paths])
 
 
 def original_documents(contents, tokenizer) -> list[list[list[int]]]:

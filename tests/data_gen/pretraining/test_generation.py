@@ -336,7 +336,7 @@ def test_any_number_of_workers_writes_the_same_bytes(golden, uncased_vocab, tmp_
 @pytest.mark.parametrize("packed", [False, True])
 def test_machines_that_share_the_work_write_the_same_bytes(tmp_path, small_work, capsys, packed):
     """With next segments drawn from other documents, shards that cross buckets, and a share without
-    any portion; steps may be repeated."""
+    any portion; steps may be repeated. One of them passes over the text."""
     sentences = gzip.decompress((_SAMPLES / "corpus.txt.gz").read_bytes()).split(b"\n")
     text = b"\n\n".join(b"\n".join(sentences[first : first + 9]) for first in range(0, 700, 9))
     (tmp_path / "corpus.txt").write_bytes(text)
@@ -361,6 +361,10 @@ def test_machines_that_share_the_work_write_the_same_bytes(tmp_path, small_work,
                 generate(machines[0])
             for machine in machines[1:]:
                 assert generate(machine) is None
+            scans = (tmp_path / str(count)).glob(".records-*.partial/scan-*.json")
+            assert [path.parent.name for path in scans] == [
+                f".records-00000-of-00005.1-of-{count}.partial"
+            ]
             with pytest.raises(UserError, match="another --random_seed"):
                 generate(dataclasses.replace(machines[1], random_seed=1))
             for path in sorted((tmp_path / str(count)).glob(".*2-of*/run-000001.*")):
@@ -385,6 +389,30 @@ def test_machines_that_share_the_work_write_the_same_bytes(tmp_path, small_work,
         facts = {name: result[name] for name in ("counts", "statistics", "shards", "instances")}
         expected = expected or (found, facts)
         assert (found, facts) == expected
+
+
+def test_a_text_that_changes_between_machines_is_named(tmp_path, small_work):
+    """Also if its size and time stay; a damaged note of what is where in it is made again."""
+    path = tmp_path / "corpus.txt"
+    path.write_text("A cat .\n\n" * 4999)
+    options = PretrainingDataOptions(
+        input_file=str(path),
+        output_file=f"{tmp_path}/records@2",
+        vocab_file=str(_SAMPLES / "tiny_books/vocab.txt"),
+        dupe_factor=1,
+        num_workers=1,
+        part="1/2",
+    )
+    second = dataclasses.replace(options, part="2/2")
+    assert generate(options) is None
+    (note,) = tmp_path.glob(".records-*/scan-00000.json")
+    status = path.stat()
+    path.write_text("A dog .\n\n" * 4999)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(UserError, match="was changed while it was read"):
+        generate(second)
+    os.truncate(note, 9)
+    assert generate(second) is None
 
 
 def test_packed_rows_hold_the_same_sequences(golden, uncased_vocab, tmp_path, small_work):
