@@ -177,12 +177,15 @@ def join(texts: Sequence[Corpus]) -> Corpus:
     """Returns the corpus of files, one or more, in this order. A file's end is a document's
     end."""
     blocks: list[Block] = []
+    size = 0
+    nul_bytes = 0
     for text in texts:
         num_blocks = len(blocks)
         num_documents = blocks[-1].last_document + 1 if blocks else 0
-        blocks += [block.after(num_blocks, num_documents) for block in text.blocks]
-    size = sum(text.size for text in texts)
-    nul_bytes = sum(text.nul_bytes for text in texts)
+        for block in text.blocks:
+            blocks.append(block.after(num_blocks, num_documents))
+        size += text.size
+        nul_bytes += text.nul_bytes
     return Corpus(blocks, size, texts[0].portion_size, nul_bytes)
 
 

@@ -420,8 +420,9 @@ def _scan(
         for number in sorted(range(len(paths)), key=lambda file: (file - first) % len(shares)):
             # The blocks of a file follow from these.
             source = [files.state(input_files[number]), portion_size, options.on_bad_utf8]
-            found = (other.read_scan(number, source, paths[number]) for other in shares)
-            text = next(filter(None, found), None)
+            text = None
+            for other in shares:
+                text = text or other.read_scan(number, source, paths[number])
             if text is None:
                 text = corpus.scan(
                     paths[number],

@@ -177,8 +177,10 @@ class WorkDirectory:
         Args:
           source: all that the blocks follow from, for JSON.
         """
-        # Each machine has its own path to a copy of the text.
-        blocks = [dataclasses.astuple(dataclasses.replace(block, path="")) for block in text.blocks]
+        blocks = []
+        for block in text.blocks:
+            # Each machine has its own path to a copy of the text.
+            blocks.append(dataclasses.astuple(dataclasses.replace(block, path="")))
         facts = {
             "source": source,
             "size": text.size,
@@ -195,7 +197,9 @@ class WorkDirectory:
         facts = read_facts(self._scan_path(number))
         if facts is None or facts["source"] != source:
             return None
-        blocks = [dataclasses.replace(Block(*block), path=path) for block in facts["blocks"]]
+        blocks = []
+        for block in facts["blocks"]:
+            blocks.append(dataclasses.replace(Block(*block), path=path))
         return Corpus(blocks, facts["size"], facts["portion_size"], facts["nul_bytes"])
 
     def run_path(self, number: int) -> str:
