@@ -94,8 +94,10 @@ aot: env aot/.complete
 # Another one, as Beam and the lock take different versions. Without --only-binary pip may compile a Beam of years ago.
 beam/.complete: requirements-beam.txt
 	$(PYTHON) -m venv beam
-	@echo "installing Apache Beam and Dask into beam: 0.5 GB"
+	@echo "installing Apache Beam and Dask into beam: 0.7 GB"
 	beam/bin/python -m pip install --disable-pip-version-check --only-binary apache-beam -r requirements-beam.txt
+	# Learning a vocabulary takes one file of it, and no TensorFlow.
+	beam/bin/python -m pip install --disable-pip-version-check --no-deps tensorflow-text==2.20.1
 	touch $@
 
 beam: beam/.complete

@@ -29,7 +29,11 @@ from data_gen.pretraining.schema import Schema
 # Work of a script → the function of its options that does it in a pipeline of Apache Beam.
 PIPELINES = Plugins(
     "pipeline of Apache Beam for",
-    {"records": "data_gen.beam.records:generate", "a corpus": "data_gen.beam.corpus:prepare"},
+    {
+        "records": "data_gen.beam.records:generate",
+        "a corpus": "data_gen.beam.corpus:prepare",
+        "counts of words": "data_gen.beam.words:count",
+    },
 )
 TEXT_FILES = "Text files: comma-separated paths and patterns; compressed or not."
 # More shards have few records each, and renames and disk writes take most of the time.
@@ -89,8 +93,8 @@ class Share(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EngineOptions(TextOptions):
-    """Engine or machines that do the work."""
+class BeamOptions(TextOptions):
+    """Engine that does the work."""
 
     beam_pipeline_options: str | None = option(
         None,
@@ -98,6 +102,12 @@ class EngineOptions(TextOptions):
         "flink_master=HOST:8081; the output is the same. See docs/many_machines.md.",
         affects_result=False,
     )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EngineOptions(BeamOptions):
+    """Engine or machines that do the work."""
+
     part: str | None = option(
         None,
         "Share of this machine, e.g. 1/4, of work in a directory that all machines see. Give the "

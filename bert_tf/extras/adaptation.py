@@ -19,8 +19,9 @@ from bert_tf.extras.adaptation_plan import AdaptOptions, Plan, Step
 from bert_tf.extras.text_loss import column, show_change
 from bert_tf.runs import contents, results
 from bert_tf.training import run_directory
-from bert_tf.vocabulary.building import MAX_COUNTED_WORDS, count_words, coverage
+from bert_tf.vocabulary.building import coverage
 from data_gen.text.folders import find_documents
+from data_gen.text.word_counts import MAX_COUNTED_WORDS, count_words
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
 _STATE_FILE = "adapt.json"

@@ -18,8 +18,8 @@ import numpy as np
 from bert_common import cli, files, parallel
 from bert_common.errors import UserError, say
 from bert_common.options import FILES, Options, option
-from bert_tf.vocabulary.building import MAX_COUNTED_WORDS, count_words
 from data_gen.options import TEXT_FILES
+from data_gen.text.word_counts import MAX_COUNTED_WORDS, count_words
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import temporary_vocabulary
 from modeling.checkpoints.convert import write_checkpoint

@@ -1,17 +1,15 @@
 """The work of `build_vocab.py`: counts words, learns a vocabulary, and measures its fit to a text.
 
 Input: a prepared corpus. Output: `vocab.txt`, `bert_config.json` and `tokenizer_config.json`. The
-words are counted on all cores, in bounded memory. They are the output of `basic_tokenize` for the
-text, so a vocabulary learned from them fits the tokenizer. A worker reads plain text itself, and is
-sent text that is gzipped or remote. The word pieces are learned by `wordpiece_learner.py`.
+words are the output of `basic_tokenize` for the text (data_gen/text/word_counts.py), so that a
+vocabulary learned from them fits the tokenizer. The pieces are learned by `wordpiece_learner.py`.
 """
 
-import collections
 import dataclasses
 import functools
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from bert_common import files, outputs, parallel
@@ -19,33 +17,26 @@ from bert_common.errors import UserError, say
 from bert_common.options import FILES, Options, option
 from bert_common.progress import Progress
 from bert_tf.vocabulary import wordpiece_learner
-from data_gen.options import TEXT_FILES, TextOptions
+from data_gen.options import PIPELINES, TEXT_FILES, BeamOptions
 from data_gen.text.corpus_kinds import check_plain_text
+from data_gen.text.word_counts import MAX_COUNTED_WORDS, CorpusCounts, count_words
 from data_gen.tokenization.settings import TokenizerSettings, write_settings
 from data_gen.tokenization.vocabulary import UNK, Vocabulary
 from data_gen.tokenization.wordpiece import (
     ID_BYTES,
     WordPiece,
-    basic_tokenize,
-    find_chunks,
-    splits_plainly,
 )
 from modeling.config import PRESETS, BertConfig
 
-# Maximum number of different words while counting: about 600 MB.
-MAX_COUNTED_WORDS = 5_000_000
 # A model needs about so many occurrences of a token to learn it; the rarest tokens of
 # `english_uncased` have them.
 _ENOUGH_OCCURRENCES = 8
-# Size of the text that a worker gets at a time. It decides which lines are held out, so it must not
-# depend on the number of workers.
-_PORTION_BYTES = 1 << 22
 # The files of a vocabulary.
 WRITTEN = ("vocab.txt", "bert_config.json", "tokenizer_config.json")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class VocabularyOptions(TextOptions):
+class VocabularyOptions(BeamOptions):
     """Vocabulary:"""
 
     input_file: str = option(None, TEXT_FILES, required=True, path=FILES)
@@ -98,43 +89,12 @@ class VocabularyOptions(TextOptions):
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class Portion:
-    """Whole lines of a file, for a worker to count.
-
-    Attributes:
-      offset: start of the lines in its text.
-      stored: number of their bytes as they are stored; 0 if a later portion accounts for them.
-      data: their text; None to read `stored` bytes from `offset` on.
-    """
-
-    path: str
-    offset: int
-    stored: int
-    data: bytes | None = None
-
-
-@dataclasses.dataclass
-class CorpusCounts:
-    """Counts of the words of a corpus.
-
-    Attributes:
-      words, held_out: word → number of occurrences, apart for held-out lines.
-      num_bytes: number of bytes of text.
-      pruned_words: number of words dropped on the way to save memory; one that came back is counted
-        again.
-      pruned_occurrences: number of their occurrences.
-    """
-
-    words: collections.Counter
-    held_out: collections.Counter
-    num_bytes: int = 0
-    pruned_words: int = 0
-    pruned_occurrences: int = 0
-
-
 def run(options: VocabularyOptions) -> None:
     """Builds the vocabulary and prints its fit to the text, for `build_vocab.py`."""
+    count = _count
+    if options.beam_pipeline_options is not None:
+        count_in_pipeline = PIPELINES.load("counts of words")
+        count = functools.partial(_count, count_in_pipeline=count_in_pipeline)
     files.make_output_directory(options.output_dir, "output_dir")
     for name in WRITTEN:
         path = os.path.join(options.output_dir, name)
@@ -143,10 +103,10 @@ def run(options: VocabularyOptions) -> None:
     wordpiece_learner.load_learner()
     start = time.monotonic()
     if options.held_out_file:
-        held_out = _count(options, "held_out_file", 0.0).words
-        counts = _count(options, "input_file", 0.0)
+        held_out = count(options, "held_out_file", 0.0).words
+        counts = count(options, "input_file", 0.0)
     else:
-        counts = _count(options, "input_file", options.held_out_fraction)
+        counts = count(options, "input_file", options.held_out_fraction)
         held_out = counts.held_out
     if not counts.words:
         raise UserError("--input_file: there are no words in the input")
@@ -241,11 +201,18 @@ def _warn_of_size(tokens: Sequence[str], vocab_size: int, counts: Mapping[str, i
     )
 
 
-def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> CorpusCounts:
+def _count(
+    options: VocabularyOptions,
+    flag: str,
+    held_out_fraction: float,
+    count_in_pipeline: Callable[..., CorpusCounts] | None = None,
+) -> CorpusCounts:
     """Counts the words of the files of a flag."""
     paths = files.expand_patterns(getattr(options, flag), flag)
     for path in paths:
         check_plain_text(files.check_readable(path, flag), flag)
+    if count_in_pipeline is not None:
+        return count_in_pipeline(options, paths, held_out_fraction)
     size = sum(files.file_size(path) for path in paths)
     with Progress("counting words", total=size, unit="B") as progress:
         return count_words(
@@ -258,138 +225,6 @@ def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> C
             progress.advance,
             options.strip_accents,
         )
-
-
-def count_words(
-    paths: Sequence[str],
-    do_lower_case: bool,
-    ordered_map: Callable[..., Iterator],
-    max_words: int,
-    held_out_fraction: float = 0.0,
-    on_bad_utf8: str = "error",
-    progress: Callable[[int], None] = lambda amount: None,
-    strip_accents: bool | None = None,
-) -> CorpusCounts:
-    """Counts the words of text files.
-
-    Args:
-      paths: UTF-8 text, gzipped or not.
-      ordered_map: `map`, or a function of that kind that does the work elsewhere.
-      max_words: maximum number of different words. When there are more, the rarest are dropped
-        until half as many are left, so that a dropped word was rare in a long stretch of text.
-      held_out_fraction: share of the text, the end of each 4 MB of it, that is counted apart.
-      progress: is called with the bytes read since, as they are stored.
-    """
-    counts = CorpusCounts(collections.Counter(), collections.Counter())
-    count_words_of = functools.partial(
-        count_portion,
-        do_lower_case,
-        held_out_fraction,
-        on_bad_utf8,
-        strip_accents=strip_accents,
-    )
-    for words, held_out, num_bytes, stored in ordered_map(count_words_of, _portions(paths)):
-        counts.words.update(words)
-        counts.held_out.update(held_out)
-        counts.num_bytes += num_bytes
-        if len(counts.words) > max_words:
-            _prune(counts, max_words // 2)
-        progress(stored)
-    return counts
-
-
-def _prune(counts: CorpusCounts, max_words: int) -> None:
-    """Drops all words up to the number of occurrences that leaves at most `max_words`."""
-    by_count = collections.Counter(counts.words.values())
-    remaining = len(counts.words)
-    limit = 0
-    while remaining > max_words:
-        limit += 1
-        remaining -= by_count[limit]
-        counts.pruned_words += by_count[limit]
-        counts.pruned_occurrences += limit * by_count[limit]
-    # A new counter: deleted entries would keep their memory.
-    words: collections.Counter = collections.Counter()
-    for word, count in counts.words.items():
-        if count > limit:
-            words[word] = count
-    counts.words = words
-
-
-def count_portion(
-    do_lower_case: bool,
-    held_out_fraction: float,
-    on_bad_utf8: str,
-    portion: Portion,
-    strip_accents: bool | None = None,
-) -> tuple[dict[str, int], dict[str, int], int, int]:
-    """Counts the words of a portion; runs in the workers.
-
-    Returns:
-      words and words of the held-out end with their counts, bytes of text, and bytes as stored.
-    """
-    data = portion.data
-    if data is None:
-        with files.user_error(f"can't read {portion.path}"), open(portion.path, "rb") as file:
-            file.seek(portion.offset)
-            data = file.read(portion.stored)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if on_bad_utf8 == "error":
-            raise UserError(
-                f"{portion.path}: not UTF-8 at byte {portion.offset + error.start} "
-                f"(0x{data[error.start]:02x}): convert the file, or --on_bad_utf8=replace"
-            ) from None
-        text = data.decode("utf-8", errors="replace")
-    held_out = ""
-    if held_out_fraction:
-        # The part begins with a line, so that no word is torn.
-        start = text.find("\n", int(len(text) * (1 - held_out_fraction))) + 1
-        if start:
-            held_out = text[start:]
-            text = text[:start]
-    return (
-        _words_of(text, do_lower_case, strip_accents),
-        _words_of(held_out, do_lower_case, strip_accents),
-        len(data),
-        portion.stored,
-    )
-
-
-def _words_of(text: str, do_lower_case: bool, strip_accents: bool | None) -> dict[str, int]:
-    """Returns word → number of occurrences in a text."""
-    # Tokens of a chunk do not depend on its neighbors, so each different chunk is tokenized once.
-    chunks = collections.Counter(text.split() if splits_plainly(text) else find_chunks(text))
-    words: dict[str, int] = collections.defaultdict(int)
-    for chunk, count in chunks.items():
-        for word in basic_tokenize(chunk, do_lower_case, strip_accents):
-            words[word] += count
-    return dict(words)
-
-
-def _portions(paths: Sequence[str]) -> Iterator[Portion]:
-    """Yields the portions of all files, in their order."""
-    for path in paths:
-        with files.user_error(f"can't read {path}"), files.open_unzipped(path) as (raw, file):
-            # In the text, and in the file as it is stored.
-            offset = position = 0
-            if file is raw and not files.is_remote(path):
-                # The portions are as `readlines` makes them below, but the workers read the text.
-                size = os.path.getsize(path)
-                while offset < size:
-                    file.seek(offset + _PORTION_BYTES)
-                    file.readline()
-                    end = min(file.tell(), size)
-                    yield Portion(path, offset, end - offset)
-                    offset = end
-                continue
-            # Ends with an empty list at the end of the file.
-            for lines in iter(functools.partial(file.readlines, _PORTION_BYTES), []):
-                data = b"".join(lines)
-                yield Portion(path, offset, raw.tell() - position, data)
-                offset += len(data)
-                position = raw.tell()
 
 
 class Coverage(NamedTuple):

@@ -13,6 +13,8 @@ import time
 
 import pytest
 
+from bert_tf.vocabulary import building
+from bert_tf.vocabulary.building import VocabularyOptions
 from data_gen.options import CorpusOptions, PretrainingDataOptions
 from data_gen.pretraining import generation
 from data_gen.text import corpus_preparation
@@ -36,9 +38,9 @@ def _python() -> str:
     return str(path)
 
 
-def _command(script: str, runner: str, flags: dict) -> list[str]:
+def _command(script: str, runner: str, flags: dict, folder: str = "data_gen") -> list[str]:
     words = [f"--{name}={value}" for name, value in flags.items()]
-    path = str(_PROJECT / "data_gen" / script)
+    path = str(_PROJECT / folder / script)
     return [_python(), path, *words, f"--beam_pipeline_options={runner}"]
 
 
@@ -160,6 +162,23 @@ def test_a_corpus(tmp_path, capsys):
     assert written[0] == written[1] and written[0]["held_out.txt"]
     assert " 0 documents" not in report and "hold no text" in report
     assert done.stdout.replace("/beam/", "/one/").split() == report.split()
+
+
+def test_a_vocabulary(tmp_path, capsys):
+    """Of a plain and a gzipped file; words are counted in many ranges, and held out."""
+    flags = {"input_file": _write_corpus(tmp_path), "vocab_size": 400, "max_words": 500}
+    _python()
+    flags["output_dir"] = f"{tmp_path}/one"
+    run_command(VocabularyOptions, building.run, **flags)
+    table = capsys.readouterr().out.partition("\n\n")[2]
+    flags["output_dir"] = f"{tmp_path}/beam"
+    done = _run(_command("build_vocab.py", _TWO_PROCESSES, flags, folder="vocab"))
+    assert done.returncode == 0, done.stderr
+    assert "held out" in table and done.stdout.partition("\n\n")[2].strip() == table.strip()
+    written = []
+    for name in ("one", "beam"):
+        written.append({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()})
+    assert written[0] == written[1] and written[0]["vocab.txt"]
 
 
 # Beam's local files under a scheme of their own, as a client of an object store would be installed.

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bert_common.errors import UserError
 from bert_tf.vocabulary import building
+from data_gen.text import word_counts
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from data_gen.tokenization.wordpiece import basic_tokenize
@@ -211,7 +212,7 @@ def test_the_shipped_vocabulary(project, golden):
 
 def _count(path, **arguments):
     arguments = {"do_lower_case": True, "ordered_map": map, "max_words": 1000, **arguments}
-    return building.count_words([str(path)], **arguments)
+    return word_counts.count_words([str(path)], **arguments)
 
 
 @settings(max_examples=50, deadline=None)
@@ -227,7 +228,7 @@ def test_any_text(tmp_path_factory, lines):
 def test_portions_do_not_matter(tmp_path, monkeypatch):
     (tmp_path / "text").write_text("".join(f"word{number % 17} and\n" for number in range(200)))
     whole = _count(tmp_path / "text")
-    monkeypatch.setattr(building, "_PORTION_BYTES", 50)
+    monkeypatch.setattr(word_counts, "_PORTION_BYTES", 50)
     steps = []
     assert _count(tmp_path / "text", progress=steps.append) == whole
     assert sum(steps) == whole.num_bytes == (tmp_path / "text").stat().st_size
@@ -235,12 +236,12 @@ def test_portions_do_not_matter(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("size", [0, 1, 49, 50, 51, 400])
 def test_portions_of_plain_text_are_those_of_gzipped_text(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(building, "_PORTION_BYTES", 50)
+    monkeypatch.setattr(word_counts, "_PORTION_BYTES", 50)
     data = b"\n".join(b"word" * (number % 5) for number in range(100))[:size]
     (tmp_path / "text").write_bytes(data)
     (tmp_path / "text.gz").write_bytes(gzip.compress(data))
     plain, gzipped = (
-        list(building._portions([str(tmp_path / name)])) for name in ("text", "text.gz")
+        list(word_counts.portions([str(tmp_path / name)])) for name in ("text", "text.gz")
     )
     assert [data[portion.offset : portion.offset + portion.stored] for portion in plain] == [
         portion.data for portion in gzipped
@@ -250,7 +251,7 @@ def test_portions_of_plain_text_are_those_of_gzipped_text(tmp_path, monkeypatch,
 
 
 def test_held_out_lines_are_counted_apart(tmp_path, monkeypatch):
-    monkeypatch.setattr(building, "_PORTION_BYTES", 1000)
+    monkeypatch.setattr(word_counts, "_PORTION_BYTES", 1000)
     lines = [f"w{number}" for number in range(2000)]
     (tmp_path / "text").write_text("\n".join(lines))
     counts = _count(tmp_path / "text", max_words=10_000, held_out_fraction=0.1)
@@ -260,7 +261,7 @@ def test_held_out_lines_are_counted_apart(tmp_path, monkeypatch):
 
 
 def test_rare_words_are_dropped_when_the_room_is_used_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(building, "_PORTION_BYTES", 100)
+    monkeypatch.setattr(word_counts, "_PORTION_BYTES", 100)
     (tmp_path / "text").write_text(
         "".join(f"common{number % 5} rare{number}\n" for number in range(500))
     )
@@ -271,7 +272,7 @@ def test_rare_words_are_dropped_when_the_room_is_used_up(tmp_path, monkeypatch):
 
 
 def test_not_utf8_names_the_byte(tmp_path, monkeypatch):
-    monkeypatch.setattr(building, "_PORTION_BYTES", 4)
+    monkeypatch.setattr(word_counts, "_PORTION_BYTES", 4)
     (tmp_path / "text").write_bytes(b"first line\ncaf\xe9\n")
     with pytest.raises(UserError, match=r"text: not UTF-8 at byte 14 \(0xe9\).*--on_bad_utf8"):
         _count(tmp_path / "text")
