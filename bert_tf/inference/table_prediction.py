@@ -21,6 +21,7 @@ from bert_common.errors import UserError
 from bert_tf.inference.options import PredictOptions
 from bert_tf.tasks.inference import TaskInference
 from data_gen.labeled.row_stream import Row, RowStream
+from data_gen.labeled.rows import SourceFile
 from data_gen.labeled.table import repeated_ids
 from data_gen.text.duplicates import HashTable
 
@@ -47,9 +48,10 @@ def open_table(options: PredictOptions, log: Callable[[str], None]) -> RowStream
     # The id comes last, so that the values before it are the texts.
     if options.id_column is not None:
         named.append((options.id_column, "id_column"))
-    table = RowStream(
-        options.input_file, "input_file", named, options.file_format, options.delimiter
+    source = SourceFile(
+        options.input_file, "input_file", options.file_format, delimiter=options.delimiter
     )
+    table = RowStream(source, named)
     # Objects may have any keys and nested values, for which a CSV file has no columns.
     if table.is_json and table.header is None and options.writes_csv:
         raise UserError(

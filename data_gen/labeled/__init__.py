@@ -23,6 +23,6 @@
     tag_schemes.py      tags → chunks, in the schemes IOB1, IOB2 and IOBES
     word_windows.py     words → sub-tokens → `WordWindows`, with document context
 
-Files may be on any file system and gzipped. The argument `flag` of a reader is the name of the flag
-that the path came from, for error messages; for `skip_bad_rows` see `BadRows`.
+Files may be on any file system and gzipped. Readers get the file as a `SourceFile` of rows.py; the
+argument `flag` of others is the name of the flag that the path came from, for error messages.
 """

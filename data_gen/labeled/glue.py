@@ -30,7 +30,7 @@ from bert_common.options import unknown_choice
 from data_gen.labeled.labeled_texts import LabeledTexts
 from data_gen.labeled.named_columns import read_named_columns, read_table
 from data_gen.labeled.row_formats import OBJECT_FORMATS, format_of
-from data_gen.labeled.rows import BadRows, Skip, quoted
+from data_gen.labeled.rows import Skip, SourceFile, quoted
 from data_gen.labeled.table import Layout, Table
 
 # A larger fraction of misfits than this means a damaged file, not the known slips of the download.
@@ -278,13 +278,12 @@ def read_split(
     needed = list(filter(None, task.columns))
     if not is_labeled and task.columns.label:
         needed.remove(task.columns.label)
-    bad = BadRows(path, skip_bad_rows)
+    source = SourceFile(path, "data_dir", skip_bad_rows=skip_bad_rows)
     file_format = format_of(path)
     if file_format not in OBJECT_FORMATS:
         file_format = "tsv"
     table = read_table(
-        bad,
-        "data_dir",
+        source,
         file_format,
         functools.partial(_locate, path, task, split, needed, file_format != "tsv"),
         # Surplus tabs must not cost the prediction of a row: GLUE's server expects all of them.
@@ -293,8 +292,8 @@ def read_split(
         use_class_names=False,
     )
     # Misfits that every user of the official files has are no reason to ask for a flag.
-    if task.has_misfits and is_labeled and len(bad.faults) <= _MAX_SKIPPED * len(table.lines):
-        bad.skip = True
+    if task.has_misfits and is_labeled and len(source.faults) <= _MAX_SKIPPED * len(table.lines):
+        source.skip_bad_rows = True
     # A task of single sentences has no column None.
     columns: dict[str | None, list] = dict(zip(table.names, table.columns, strict=True))
     # Other values than strings occur in the files of the hub only.
@@ -428,7 +427,8 @@ def read_xnli(
     if path is None:
         raise UserError(f"--data_dir: {name} of XNLI is not there: looked for {', '.join(paths)}")
     named = [(column, "data_dir") for column in columns]
-    table = read_named_columns(path, "data_dir", named, "tsv", skip_bad_rows, is_literal=True)
+    source = SourceFile(path, "data_dir", "tsv", skip_bad_rows)
+    table = read_named_columns(source, named, is_literal=True)
     premises, hypotheses, names, *codes = table.columns
     # The training files spell the first class differently.
     names = ["contradiction" if name == "contradictory" else name for name in names]

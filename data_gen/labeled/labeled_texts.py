@@ -1,8 +1,9 @@
 """Labeled texts made of the columns of a file.
 
     columns = {"text_a_column": "text", "label_column": "label"}
-    train = read_labeled_file("train.csv", "train_file", **columns)
-    dev = read_labeled_file("dev.csv", "dev_file", **columns, labels=train.label_names)
+    train = read_labeled_file(SourceFile("train.csv", "train_file"), **columns)
+    source = SourceFile("dev.csv", "dev_file")
+    dev = read_labeled_file(source, **columns, labels=train.label_names)
 
 Input: a file in one of `row_formats.FORMATS`. Output: `LabeledTexts`, for `pair_features.py`. The
 official GLUE files are read by `glue.py`.
@@ -21,7 +22,7 @@ import numpy as np
 from bert_common.errors import UserError
 from data_gen.labeled.column_kinds import SCORES, kind_of
 from data_gen.labeled.named_columns import COLUMN_NUMBER, read_named_columns
-from data_gen.labeled.rows import LabeledFile, Skip, items_of, listed, quoted
+from data_gen.labeled.rows import LabeledFile, SourceFile, items_of, listed, quoted
 from data_gen.labeled.table import Table
 
 # Labels of examples without one: numbers of data sets of the hub and of losses, and pandas' words.
@@ -99,8 +100,7 @@ class LabeledTexts(LabeledFile):
 
 
 def read_labeled_file(
-    path: str,
-    flag: str,
+    source: SourceFile,
     *,
     text_a_column: str,
     text_b_column: str | None = None,
@@ -110,9 +110,6 @@ def read_labeled_file(
     ignore_case: bool = False,
     regression: bool = False,
     separator: str | None = None,
-    file_format: str = "auto",
-    skip_bad_rows: Skip = None,
-    delimiter: str | None = None,
     label_columns: Sequence[str] = (),
     id_column: str | None = None,
     keep_unusable: bool = False,
@@ -120,6 +117,7 @@ def read_labeled_file(
     """Reads a file of examples; the columns are found as by `read_named_columns`.
 
     Args:
+      source: a file in one of `FORMATS`.
       text_a_column, text_b_column, label_column: names of columns. An example with an empty second
         text has one text.
       labels: the classes; the number of a label is its position. None for the labels in the file,
@@ -128,8 +126,6 @@ def read_labeled_file(
       ignore_case: find a label of the file in `labels` also by another spelling of its case.
       separator: character between several labels of an example; None if each has one. In JSON
         lines the labels may also be a list.
-      file_format: one of `FORMATS`; "auto" decides by the extension.
-      delimiter: see `read_table`.
       label_columns: in place of `label_column`, a column of 0 and 1 for each class.
       id_column: column of the ids; None for the numbers of the rows.
       keep_unusable: bad rows are no error but `LabeledTexts.unusable`, unless all are bad.
@@ -149,7 +145,7 @@ def read_labeled_file(
     named += [(name, "label_columns") for name in label_columns]
     if id_column is not None:
         named.append((id_column, "id_column"))
-    table = read_named_columns(path, flag, named, file_format, skip_bad_rows, delimiter)
+    table = read_named_columns(source, named)
     ids = _take_ids(table, has_ids=id_column is not None)
     # The columns are in the order of `named`: texts, then the labels.
     text_a = table.columns[0]
@@ -171,14 +167,14 @@ def read_labeled_file(
             labels = order(_find_classes(table, sets, label_column, separator is not None))
         numbers = table.label_numbers(sets, labels, separator is not None, ignore_case)
     texts = LabeledTexts(
-        path=path,
+        path=source.path,
         ids=ids,
         text_a=text_a,
         text_b=text_b,
         labels=numbers,
         label_names=tuple(() if labels is None else labels),
     )
-    if keep_unusable and table.bad.faults:
+    if keep_unusable and table.source.faults:
         return _with_unusable_rows(texts, table)
     return table.resolve(texts)
 
@@ -186,14 +182,14 @@ def read_labeled_file(
 def _with_unusable_rows(texts: LabeledTexts, table: Table) -> LabeledTexts:
     """Returns the good rows as examples, and the bad ones beside them."""
     # All rows but one may be bad: none of them is lost.
-    table.bad.skip = max(len(texts) - 1, 1)
-    good = table.bad.good_rows(table.lines)
-    guesses = [f"{texts.path}: {guess}" for guess in table.bad.guesses]
+    table.source.skip_bad_rows = max(len(texts) - 1, 1)
+    good = table.source.good_rows(table.lines)
+    guesses = [f"{texts.path}: {guess}" for guess in table.source.guesses]
     bad = np.setdiff1d(np.arange(len(texts)), good)
     unusable = []
     # The faults are one for each bad row now, in their order.
-    for row, (line, fault) in zip(bad.tolist(), table.bad.faults.items(), strict=True):
-        unusable.append(UnusableRow(row, texts.ids[row], f"{table.bad.unit} {line}: {fault}"))
+    for row, (line, fault) in zip(bad.tolist(), table.source.faults.items(), strict=True):
+        unusable.append(UnusableRow(row, texts.ids[row], f"{table.source.unit} {line}: {fault}"))
     note = (
         f"{texts.path}: {len(unusable):,} of {len(texts):,} rows can't be predicted and have the "
         f"reason in place of a label; the first is {unusable[0].reason}"
@@ -239,11 +235,11 @@ def _find_classes(
       sets: the labels of each row.
       several: an example may have several labels.
     """
-    path = table.bad.path
+    path = table.source.path
     if not several:
         _refuse_unlabeled(table, sets)
     # The label of a refused row must not become a class.
-    good_sets = items_of(sets, table.bad.good_rows(table.lines))
+    good_sets = items_of(sets, table.source.good_rows(table.lines))
     counts = Counter(itertools.chain.from_iterable(good_sets))
     column = f"(column {quoted(label_column)})"
     if not counts:
@@ -265,7 +261,7 @@ def _find_classes(
     # Sorted, the numbers of the classes don't depend on the order of the rows.
     classes = sorted(counts)
     if len({name.casefold() for name in classes}) < len(classes):
-        table.bad.guesses.append(
+        table.source.guesses.append(
             f"some of the {len(classes)} classes differ in their case only: {listed(classes[:9])}"
         )
     # Scores in quotation marks would make a class of every number.

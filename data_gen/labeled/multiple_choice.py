@@ -1,6 +1,6 @@
 """Multiple-choice questions: the files of SWAG, HellaSwag and CODAH, and custom files.
 
-    train = read_swag("swag/train.csv", "train_file")
+    train = read_swag(SourceFile("swag/train.csv", "train_file"))
     text_a, text_b = train.pairs()      # a pair for every choice
 
 Input: files of the formats of `row_formats.py`, compressed or not, on any file system. Output:
@@ -23,7 +23,7 @@ import numpy as np
 from bert_common.errors import UserError
 from data_gen.labeled.named_columns import read_named_columns, read_table
 from data_gen.labeled.row_formats import format_of
-from data_gen.labeled.rows import BadRows, LabeledFile, Skip, no_column, quoted
+from data_gen.labeled.rows import LabeledFile, SourceFile, no_column, quoted
 from data_gen.labeled.table import Layout, Table
 
 FEWEST_CHOICES = 2
@@ -123,9 +123,7 @@ def pair(context: str, question: str, choice: str) -> tuple[str, str]:
     return context, f"{question} {choice}" if question else choice
 
 
-def read_swag(
-    path: str, flag: str, needs_labels: bool = True, skip_bad_rows: Skip = None
-) -> ChoiceQuestions:
+def read_swag(source: SourceFile, needs_labels: bool = True) -> ChoiceQuestions:
     """Reads a file in SWAG's columns: `sent1`, `sent2`, `ending0`, `ending1`, … and `label`.
 
     It is CSV, unless its extension shows another format. The first column, whose header is empty,
@@ -134,14 +132,9 @@ def read_swag(
     Raises:
       UserError: names file and lines, see `named_columns.py` and `_questions`.
     """
-    locate = functools.partial(_locate_swag, path, flag, needs_labels)
-    table = read_table(
-        BadRows(path, skip_bad_rows),
-        flag,
-        format_of(path) or "csv",
-        locate,
-        use_class_names=False,
-    )
+    locate = functools.partial(_locate_swag, source, needs_labels)
+    file_format = format_of(source.path) or "csv"
+    table = read_table(source, file_format, locate, use_class_names=False)
     columns = dict(zip(table.names, table.columns, strict=True))
     for name, values in columns.items():
         if name not in ("", "label"):
@@ -159,14 +152,14 @@ def read_swag(
     )
 
 
-def _locate_swag(path: str, flag: str, needs_labels: bool, first_row: list[str]) -> Layout:
+def _locate_swag(source: SourceFile, needs_labels: bool, first_row: list[str]) -> Layout:
     header = [value.strip() for value in first_row]
     needed = ["sent1", "sent2", "ending0", "ending1"]
     if needs_labels:
         needed.append("label")
     for name in needed:
         if name not in header:
-            message = f"{path}:1: {no_column(name, flag, header)}"
+            message = f"{source.path}:1: {no_column(name, source.flag, header)}"
             if name == "label":
                 message += f". {_PREDICT_ONLY}"
             elif "gold-ending" in header:
@@ -186,17 +179,14 @@ def _ending_number(name: str) -> int:
     return int(name.removeprefix("ending"))
 
 
-def read_hellaswag(
-    path: str, flag: str, needs_labels: bool = True, skip_bad_rows: Skip = None
-) -> ChoiceQuestions:
+def read_hellaswag(source: SourceFile, needs_labels: bool = True) -> ChoiceQuestions:
     """Reads HellaSwag's JSON lines: `ind`, `ctx_a`, `ctx_b`, `endings` and, if labels are needed,
     `label`.
 
-    For arguments and errors see `read_swag`.
+    `source` must have the format "jsonl"; for errors see `read_swag`.
     """
     return read_custom(
-        path,
-        flag,
+        source,
         ChoiceColumns(
             choices=("endings",),
             question="ctx_b",
@@ -206,22 +196,18 @@ def read_hellaswag(
         ),
         # The labels are numbers, or strings of digits.
         label_kind="index",
-        file_format="jsonl",
-        columns_flag=flag,
-        skip_bad_rows=skip_bad_rows,
+        columns_flag=source.flag,
     )
 
 
-def read_codah(
-    path: str, flag: str, needs_labels: bool = True, skip_bad_rows: Skip = None
-) -> ChoiceQuestions:
+def read_codah(source: SourceFile, needs_labels: bool = True) -> ChoiceQuestions:
     """Reads a TSV file of CODAH without header: category, text, choices, number of the right one.
 
     Fields with quotation marks around them are quoted as in CSV, as CODAH's own code reads them.
     For arguments and errors see `read_swag`.
     """
-    locate = functools.partial(_locate_codah, path)
-    table = read_table(BadRows(path, skip_bad_rows), flag, "tsv", locate)
+    locate = functools.partial(_locate_codah, source.path)
+    table = read_table(source, "tsv", locate)
     columns = [[_unquoted(value) for value in column] for column in table.columns]
     return _questions(
         table,
@@ -250,15 +236,11 @@ def _unquoted(field: str) -> str:
 
 
 def read_custom(
-    path: str,
-    flag: str,
+    source: SourceFile,
     names: ChoiceColumns,
     *,
     label_kind: str = "auto",
-    file_format: str = "auto",
     columns_flag: str | None = None,
-    skip_bad_rows: Skip = None,
-    delimiter: str | None = None,
 ) -> ChoiceQuestions:
     """Reads a file of questions whose columns or keys the caller names.
 
@@ -268,16 +250,13 @@ def read_custom(
     names.
 
     Args:
-      flag: name of the flag that gave the path, for errors.
+      source: a file in one of `row_formats.FORMATS`.
       label_kind: how labels name the right choice: "index", from 0; "letter", from A; "text"; or
         "auto": index if all labels of the file are whole numbers (from 1 if no label is 0 and one
         is the number of its choices), letter if all are single letters, else text. Or the
         `label_kind` of another file of the run, as it was returned. If all questions name their
         choices, the labels are these names, whatever `label_kind` is.
-      file_format: one of `row_formats.FORMATS`; "auto" decides by the extension.
-      delimiter: see `named_columns.read_table`.
       columns_flag: flag that errors about columns name; None if each column has its own.
-      skip_bad_rows: see `rows.Skip`.
 
     Raises:
       UserError: names file and lines, see `read_named_columns`, `_questions` and
@@ -291,7 +270,7 @@ def read_custom(
     for column in names.choices:
         named.append((column, columns_flag or "choices_columns"))
     # One call reads all columns, so that the file is parsed once.
-    table = read_named_columns(path, flag, named, file_format, skip_bad_rows, delimiter)
+    table = read_named_columns(source, named)
     # The columns of the roles come first, then the columns of the choices.
     columns = dict(zip(roles, table.columns, strict=False))
     texts = {}
@@ -401,7 +380,7 @@ def _questions(
     """
     empty = [""] * len(choices)
     result = ChoiceQuestions(
-        path=table.bad.path,
+        path=table.source.path,
         ids=table.numbers() if ids is None else [str(value) for value in ids],
         contexts=contexts or empty,
         questions=questions or empty,
@@ -415,8 +394,8 @@ def _questions(
     if set(label_texts) <= _NO_LABEL:
         if needs_labels:
             # Bad rows are reported first.
-            table.bad.good_rows(table.lines)
-            raise UserError(f"{table.bad.path} has no labels. {_PREDICT_ONLY}")
+            table.source.good_rows(table.lines)
+            raise UserError(f"{table.source.path} has no labels. {_PREDICT_ONLY}")
         return table.resolve(result)
     if names is None and label_kind == "auto":
         label_kind = _find_label_kind(table, label_texts, choices)
@@ -452,7 +431,7 @@ def _questions(
                 f"{expected} is expected",
             )
     if label_kind == _FROM_1:
-        notes: tuple[str, ...] = (f"{table.bad.path}: the right choices are counted from 1",)
+        notes: tuple[str, ...] = (f"{table.source.path}: the right choices are counted from 1",)
     else:
         notes = ()
     result = dataclasses.replace(result, labels=numbers, label_kind=label_kind, notes=notes)
@@ -498,7 +477,7 @@ def _find_label_kind(table: Table, labels: list[str], choices: Sequence[Sequence
     present = []
     numbers_of_choices = []
     for line, label, texts in zip(table.lines, labels, choices, strict=True):
-        if label not in _NO_LABEL and line not in table.bad.faults:
+        if label not in _NO_LABEL and line not in table.source.faults:
             present.append(label)
             numbers_of_choices.append(len(texts))
     # Only ASCII counts: `isalpha` and `isdigit` accept the letters and digits of all scripts.
@@ -515,8 +494,8 @@ def _find_label_kind(table: Table, labels: list[str], choices: Sequence[Sequence
         # The first of K choices is never right in E questions with the probability (1 - 1/K)^E.
         if math.prod(1 - 1 / count for _, count in counted if count) < _UNLIKELY:
             raise UserError(
-                f"{table.bad.path}: no label is 0, so that the choices seem to be counted from 1, "
-                "but none has the number of the last choice: write letters, or numbers from 0; or "
-                "give --label_kind=index if they are that"
+                f"{table.source.path}: no label is 0, so that the choices seem to be counted from "
+                "1, but none has the number of the last choice: write letters, or numbers from 0; "
+                "or give --label_kind=index if they are that"
             )
     return "index"

@@ -1,6 +1,7 @@
 """Columns of TSV, CSV, JSON, Parquet and Arrow files, by their names.
 
-    table = read_named_columns("train.csv", "train_file", [("text", "text_a_column")])
+    source = SourceFile("train.csv", "train_file")
+    table = read_named_columns(source, [("text", "text_a_column")])
 
 Input: a file on any file system, compressed or not; UTF-8, or UTF-16 with a byte order mark.
 Output: `Table`.
@@ -23,20 +24,14 @@ from data_gen.labeled.row_formats import (
     read_delimited,
     read_rows,
 )
-from data_gen.labeled.rows import BadRows, Skip, listed, no_column, quoted
+from data_gen.labeled.rows import SourceFile, listed, no_column, quoted
 from data_gen.labeled.table import Layout, Table, check_twins
 
 COLUMN_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def read_named_columns(
-    path: str,
-    flag: str,
-    named: Sequence[tuple[str, str]],
-    file_format: str = "auto",
-    skip_bad_rows: Skip = None,
-    delimiter: str | None = None,
-    is_literal: bool = False,
+    source: SourceFile, named: Sequence[tuple[str, str]], is_literal: bool = False
 ) -> Table:
     """Reads the columns with these names.
 
@@ -44,26 +39,20 @@ def read_named_columns(
     file has no header. In the formats of `OBJECT_FORMATS` they are keys.
 
     Args:
+      source: a file in one of `FORMATS`.
       named: (name of a column, name of the flag that sets it).
-      file_format: one of `FORMATS`; "auto" decides by the extension.
-      delimiter, is_literal: see `read_table`.
+      is_literal: see `read_table`.
 
     Raises:
       UserError: as `read_table`; a column is missing or occurs twice; the extension is unknown.
     """
-    file_format = format_of_file(path, flag, file_format)
-    bad = BadRows(path, skip_bad_rows)
-    locate = functools.partial(locate_named, path, named, has_keys=file_format in OBJECT_FORMATS)
-    return read_table(bad, flag, file_format, locate, delimiter=delimiter, is_literal=is_literal)
+    file_format = format_of_file(source)
+    has_keys = file_format in OBJECT_FORMATS
+    locate = functools.partial(locate_named, source.path, named, has_keys=has_keys)
+    return read_table(source, file_format, locate, is_literal=is_literal)
 
 
-def check_columns(
-    path: str,
-    flag: str,
-    named: Sequence[tuple[str, str]],
-    file_format: str = "auto",
-    delimiter: str | None = None,
-) -> None:
+def check_columns(source: SourceFile, named: Sequence[tuple[str, str]]) -> None:
     """Refuses a TSV or CSV file without one of the columns, as `read_named_columns` would.
 
     The first rows are read, so that a run can say so before it loads what it computes with.
@@ -71,10 +60,10 @@ def check_columns(
     Raises:
       UserError: see `read_named_columns`.
     """
-    file_format = format_of_file(path, flag, file_format)
+    file_format = format_of_file(source)
     if file_format in ("tsv", "csv"):
-        locate = functools.partial(locate_named, path, named)
-        read_delimited(BadRows(path), flag, file_format, locate, delimiter)
+        locate = functools.partial(locate_named, source.path, named)
+        read_delimited(source, file_format, locate)
 
 
 def locate_named(
@@ -119,13 +108,11 @@ def locate_named(
 
 
 def read_table(
-    bad: BadRows,
-    flag: str,
+    source: SourceFile,
     file_format: str,
     locate: Callable[[list[str]], Layout],
     *,
     allow_longer: bool = False,
-    delimiter: str | None = None,
     is_literal: bool = False,
     use_class_names: bool = True,
 ) -> Table:
@@ -136,13 +123,11 @@ def read_table(
     rows of several columns are skipped. In JSON a row is an object, on a line or in a list.
 
     Args:
-      bad: has the path of the file; rows with another number of fields than the first, or without a
-        key, and lines that are not UTF-8, are added.
+      source: rows with another number of fields than the first, or without a key, and lines that
+        are not UTF-8, are added to its faults.
       file_format: one of `FORMATS` but "auto".
       locate: gets the fields of the first row, or its keys; returns the columns to read.
       allow_longer: accept rows with more fields than the first.
-      delimiter: between the fields of TSV and CSV. By default the one with which `locate` finds the
-        columns in the first row: the usual one, or any other sign.
       is_literal: quotation marks in TSV are characters in any case.
       use_class_names: see `arrow_files.py`.
 
@@ -151,10 +136,10 @@ def read_table(
         `locate`.
     """
     if file_format in ARROW_FORMATS.targets:
-        return _read_arrow_table(bad, flag, file_format, locate, use_class_names)
+        return _read_arrow_table(source, file_format, locate, use_class_names)
     if file_format == "jsonl":
-        return _read_json_table(bad, flag, locate)
-    layout, rows = read_delimited(bad, flag, file_format, locate, delimiter, is_literal)
+        return _read_json_table(source, locate)
+    layout, rows = read_delimited(source, file_format, locate, is_literal)
     # The first row decides how many fields the others must have.
     first = next(rows)
     width = len(first[1])
@@ -167,7 +152,7 @@ def read_table(
     picked = []
     for line, fields in rows:
         if len(fields) != width and not (allow_longer and len(fields) > width):
-            bad.add(
+            source.add(
                 line,
                 f"{width} columns expected, as in the first row, but {len(fields)} found: {hint} "
                 "or line breaks",
@@ -177,19 +162,19 @@ def read_table(
         lines.append(line)
         picked.append(pick(fields))
     if not picked:
-        raise UserError(f"{bad.path} has a header and no examples below it")
-    return Table(bad, lines, layout.names, [list(value) for value in zip(*picked, strict=True)])
+        raise UserError(f"{source.path} has a header and no examples below it")
+    return Table(source, lines, layout.names, [list(value) for value in zip(*picked, strict=True)])
 
 
-def _read_json_table(bad: BadRows, flag: str, locate: Callable[[list[str]], Layout]) -> Table:
+def _read_json_table(source: SourceFile, locate: Callable[[list[str]], Layout]) -> Table:
     """Returns a table of a JSON file, see `read_table`."""
-    rows = read_rows(bad, flag, "jsonl")
+    rows = read_rows(source, "jsonl")
     first = next(rows, None)
     if first is None:
-        raise UserError(f"{bad.path} is empty: one JSON object per line is expected")
+        raise UserError(f"{source.path} is empty: one JSON object per line is expected")
     # A first row that is no object has no keys to find the columns by.
-    if first[0] in bad.faults:
-        raise bad.error(1)
+    if first[0] in source.faults:
+        raise source.error(1)
     header = list(first[1])
     layout = locate(header)
     keys = [header[number] for number in layout.numbers]
@@ -202,22 +187,23 @@ def _read_json_table(bad: BadRows, flag: str, locate: Callable[[list[str]], Layo
         except KeyError as error:
             # A line that is no object has a fault already, which is the one reported.
             row = (None,) * len(keys)
-            bad.add(line, f"no column {quoted(error.args[0])}; the columns are {listed([*value])}")
+            source.add(
+                line, f"no column {quoted(error.args[0])}; the columns are {listed([*value])}"
+            )
         lines.append(line)
         picked.append(row)
-    return Table(bad, lines, layout.names, [list(value) for value in zip(*picked, strict=True)])
+    return Table(source, lines, layout.names, [list(value) for value in zip(*picked, strict=True)])
 
 
 def _read_arrow_table(
-    bad: BadRows,
-    flag: str,
+    source: SourceFile,
     file_format: str,
     locate: Callable[[list[str]], Layout],
     use_class_names: bool,
 ) -> Table:
     """Returns a table of a Parquet or Arrow file, see `read_table`."""
-    bad.unit = "row"
-    path = files.check_readable(bad.path, flag)
+    source.unit = "row"
+    path = files.check_readable(source.path, source.flag)
     names: list[str] = []
     chosen: list[str] = []
 
@@ -236,7 +222,7 @@ def _read_arrow_table(
         raise UserError(f"{path} is empty: rows of examples are expected")
     # Callers change the lists, and may ask for a column twice.
     values = [list(columns[name]) for name in chosen]
-    return Table(bad, range(1, num_rows + 1), names, values)
+    return Table(source, range(1, num_rows + 1), names, values)
 
 
 def _picker(keys: Sequence) -> Callable[[Any], tuple]:

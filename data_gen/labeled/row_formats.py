@@ -17,7 +17,7 @@ from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_common.plugins import Plugins
 from bert_common.text_lines import LONGEST_LINE, numbered_lines
-from data_gen.labeled.rows import BadRows, listed, quoted
+from data_gen.labeled.rows import SourceFile, listed, quoted
 from data_gen.labeled.table import Layout, check_twins
 
 _FORMATS_BY_EXTENSION = {
@@ -64,14 +64,16 @@ def format_of(path: str) -> str | None:
     return _FORMATS_BY_EXTENSION.get(os.path.splitext(path)[1].lower())
 
 
-def format_of_file(path: str, flag: str, file_format: str = "auto") -> str:
+def format_of_file(source: SourceFile) -> str:
     """Returns the format of a file, by its extension for "auto".
 
     Raises:
       UserError: the extension is unknown.
     """
-    if file_format != "auto":
-        return file_format
+    if source.file_format != "auto":
+        return source.file_format
+    path = source.path
+    flag = source.flag
     shown_format = format_of(path)
     if path.lower().endswith(_SPREADSHEETS):
         raise UserError(f"--{flag}: {path} is a spreadsheet: save it as CSV (UTF-8)")
@@ -86,11 +88,9 @@ def format_of_file(path: str, flag: str, file_format: str = "auto") -> str:
 
 
 def read_delimited(
-    bad: BadRows,
-    flag: str,
+    source: SourceFile,
     file_format: str,
     locate: Callable[[list[str]], Layout],
-    delimiter: str | None = None,
     is_literal: bool = False,
     keeps_bad_rows: bool = False,
 ) -> tuple[Layout, Iterator[tuple[int, list[str]]]]:
@@ -101,11 +101,11 @@ def read_delimited(
     Args:
       keeps_bad_rows: a row that is no CSV has no fields and a fault, and is no error.
     """
-    all_lines = numbered_lines(bad.path, flag, bad.add, bad.add_mark)
+    all_lines = numbered_lines(source.path, source.flag, source.add, source.add_mark)
     # A sample is kept in place of a second opening, so that a remote file is read once.
     sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
     first_line = next((text for _, text in sample if text.strip()), "")
-    candidates = _delimiters(delimiter, file_format, first_line)
+    candidates = _delimiters(source.delimiter, file_format, first_line)
     usual = candidates[0]
     quoting = None if is_literal else _quoting_of(sample, usual)
     error: UserError | None = None
@@ -115,20 +115,20 @@ def read_delimited(
         if is_tsv:
             parse: Callable[..., Iterator[tuple[int, list[str]]]] = _split_rows
         else:
-            kept = bad if keeps_bad_rows else None
+            kept = source if keeps_bad_rows else None
             parse = functools.partial(
-                _csv_rows, quoting=({} if quoting is None else quoting), bad=kept
+                _csv_rows, quoting=({} if quoting is None else quoting), source=kept
             )
-        first_rows = parse(iter(sample), bad.path, candidate)
+        first_rows = parse(iter(sample), source.path, candidate)
         first = next(first_rows, None)
         if first is None:
-            raise UserError(f"{bad.path} is empty: rows of examples are expected")
+            raise UserError(f"{source.path} is empty: rows of examples are expected")
         # A first row that is not UTF-8 can be neither a header nor an example.
-        if min(bad.faults, default=first[0] + 1) <= first[0]:
-            raise bad.error(1)
+        if min(source.faults, default=first[0] + 1) <= first[0]:
+            raise source.error(1)
         try:
             layout = locate(first[1])
-            check_twins(bad.path, layout, first[1])
+            check_twins(source.path, layout, first[1])
         except UserError as problem:
             error = error or problem
             continue
@@ -137,12 +137,12 @@ def read_delimited(
             # Nothing is guessed about official files.
             if not is_literal:
                 is_quoted = quoting is not None
-                bad.guesses.append(_describe_layout(layout, first[1], candidate, is_quoted))
+                source.guesses.append(_describe_layout(layout, first[1], candidate, is_quoted))
             layout = layout._replace(
                 delimiter=candidate, is_all_quoted=_is_all_quoted(first_line, candidate)
             )
             lines = itertools.chain(sample, all_lines)
-            return layout, parse(lines, bad.path, candidate)
+            return layout, parse(lines, source.path, candidate)
     assert error is not None
     raise error
 
@@ -207,22 +207,21 @@ def _quoting_of(sample: Sequence[tuple[int, str]], delimiter: str) -> dict[str, 
     return None
 
 
-def read_rows(bad: BadRows, flag: str, file_format: str) -> Iterator[tuple[int, dict]]:
+def read_rows(source: SourceFile, file_format: str) -> Iterator[tuple[int, dict]]:
     """Yields (line that it begins on, object) for every row of a file in an object format.
 
     A JSON file has an object per line, or is a list of objects, or an object with such a list under
-    "data". A row that is no object yields {} and is added to `bad`.
+    "data". A row that is no object yields {} and is added to the faults of `source`.
 
     Args:
-      bad: has the path of the file.
       file_format: one of `OBJECT_FORMATS`.
     """
     if file_format == "jsonl":
-        yield from _json_rows(numbered_lines(bad.path, flag, bad.add), bad)
+        yield from _json_rows(numbered_lines(source.path, source.flag, source.add), source)
         return
-    bad.unit = "row"
+    source.unit = "row"
     open_file = ARROW_FORMATS.load(file_format)
-    yield from enumerate(open_file(files.check_readable(bad.path, flag)).rows(), 1)
+    yield from enumerate(open_file(files.check_readable(source.path, source.flag)).rows(), 1)
 
 
 def _split_rows(
@@ -252,14 +251,14 @@ def _csv_rows(
     path: str,
     delimiter: str,
     quoting: dict[str, Any],
-    bad: BadRows | None = None,
+    source: SourceFile | None = None,
 ) -> Iterator[tuple[int, list[str]]]:
     """Yields (line, fields).
 
     Args:
       quoting: further arguments of `csv.reader`.
-      bad: gets the fault of a row that is no CSV, which is yielded without fields; the rows after
-        its first line are read again. Without it such a row is an error.
+      source: gets the fault of a row that is no CSV, which is yielded without fields; the rows
+        after its first line are read again. Without it such a row is an error.
     """
     # The limit is global to the process, so it is restored at the end.
     limit = csv.field_size_limit(LONGEST_LINE)
@@ -282,9 +281,9 @@ def _csv_rows(
                 is_read = True
             except csv.Error as error:
                 line = taken[0][0]
-                if bad is None:
+                if source is None:
                     raise UserError(f"{path}:{line}: not CSV: {_csv_hint(error)}") from None
-                bad.add(line, f"not CSV: {_csv_hint(error)}")
+                source.add(line, f"not CSV: {_csv_hint(error)}")
                 yield line, []
                 lines = itertools.chain(taken[1:], lines)
                 taken = []
@@ -300,7 +299,7 @@ def _csv_hint(error: csv.Error) -> str:
     return f"{error} (inside quotes, a quotation mark is written twice)"
 
 
-def _json_rows(lines: Iterator[tuple[int, str]], bad: BadRows) -> Iterator[tuple[int, dict]]:
+def _json_rows(lines: Iterator[tuple[int, str]], source: SourceFile) -> Iterator[tuple[int, dict]]:
     filled = ((line, text) for line, text in lines if text.strip())
     start = list(itertools.islice(filled, 2))
     if not start:
@@ -312,13 +311,13 @@ def _json_rows(lines: Iterator[tuple[int, str]], bad: BadRows) -> Iterator[tuple
     if is_list or is_object:
         text = "".join(text for _, text in itertools.chain(start, filled))
         # A single line keeps its number in errors.
-        value = json_files.parse(text, bad.path, start[0][0] if len(start) == 1 else None)
-        rows = _objects_in(value, bad.path)
+        value = json_files.parse(text, source.path, start[0][0] if len(start) == 1 else None)
+        rows = _objects_in(value, source.path)
         if rows is not None:
-            bad.unit = "row"
+            source.unit = "row"
             for number, row in enumerate(rows, 1):
                 if not isinstance(row, dict):
-                    bad.add(number, f"a JSON object is expected, not {quoted(row)}")
+                    source.add(number, f"a JSON object is expected, not {quoted(row)}")
                     row = {}
                 yield number, row
             return
@@ -329,7 +328,7 @@ def _json_rows(lines: Iterator[tuple[int, str]], bad: BadRows) -> Iterator[tuple
         try:
             value = json_object(text)
         except UserError as error:
-            bad.add(line, str(error))
+            source.add(line, str(error))
         yield line, value
 
 

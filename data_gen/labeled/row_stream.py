@@ -1,7 +1,7 @@
 """Rows of a table one after another, each as the file has it, for predictions that are written back
 beside them.
 
-    rows = RowStream("tickets.csv", "input_file", [("text", "text_a_column")])
+    rows = RowStream(SourceFile("tickets.csv", "input_file"), [("text", "text_a_column")])
     for row in rows:
         row.values       # ("My parcel is late.",)
 
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from bert_common.errors import UserError
 from data_gen.labeled.named_columns import locate_named
 from data_gen.labeled.row_formats import OBJECT_FORMATS, format_of_file, read_delimited, read_rows
-from data_gen.labeled.rows import BadRows, no_column
+from data_gen.labeled.rows import SourceFile, no_column
 
 
 class Row(NamedTuple):
@@ -44,8 +44,8 @@ class RowStream:
     """The rows of a file, to be iterated over once.
 
     Args:
+      source: a file in one of `row_formats.FORMATS`.
       named: (name of a column, name of the flag that sets it).
-      file_format: one of `row_formats.FORMATS`; "auto" decides by the extension.
 
     Attributes:
       header: names of all columns; None for JSON and for a file without a header.
@@ -56,40 +56,31 @@ class RowStream:
         is yielded with its fault.
     """
 
-    def __init__(
-        self,
-        path: str,
-        flag: str,
-        named: Sequence[tuple[str, str]],
-        file_format: str = "auto",
-        delimiter: str | None = None,
-    ):
-        self.path = path
+    def __init__(self, source: SourceFile, named: Sequence[tuple[str, str]]):
+        self.path = source.path
         self.named = named
-        file_format = format_of_file(path, flag, file_format)
+        file_format = format_of_file(source)
         self._file_format = file_format
         self.is_json = file_format in OBJECT_FORMATS
         self.header: list[str] | None = None
-        self._bad = BadRows(path)
+        self._source = source
         self._rows: Iterator[tuple[int, Any]]
         if self.is_json:
-            self._rows = read_rows(self._bad, flag, file_format)
+            self._rows = read_rows(source, file_format)
             # The first row is read here, so that a wrong column fails before the model is loaded.
             first = next(self._rows, None)
             if first is None:
-                raise UserError(f"{path} is empty: rows of texts are expected")
+                raise UserError(f"{source.path} is empty: rows of texts are expected")
             # Later objects may have other keys, but a key that the first one lacks is a wrong name.
             self._rows = itertools.chain([first], self._rows)
-            if first[0] not in self._bad.faults:
+            if first[0] not in source.faults:
                 self._check_keys(first[1])
             # The rows of Parquet and Arrow files all have the columns of the first.
             if file_format != "jsonl":
                 self.header = list(first[1])
             return
-        locate = functools.partial(locate_named, path, named)
-        self._layout, self._rows = read_delimited(
-            self._bad, flag, file_format, locate, delimiter, keeps_bad_rows=True
-        )
+        locate = functools.partial(locate_named, source.path, named)
+        self._layout, self._rows = read_delimited(source, file_format, locate, keeps_bad_rows=True)
         first_row = next(self._rows)
         self.width = len(first_row[1])
         if self._layout.has_header:
@@ -109,23 +100,23 @@ class RowStream:
     @property
     def has_mark(self) -> bool:
         """Whether the file begins with a byte order mark."""
-        return self._bad.has_mark
+        return self._source.has_mark
 
     @property
     def guesses(self) -> list[str]:
         """What was found out about the whole file, for the user."""
-        return self._bad.guesses
+        return self._source.guesses
 
     @property
     def unit(self) -> str:
         """What the lines of the rows count: "line", or "row" in a file without lines."""
-        return self._bad.unit
+        return self._source.unit
 
     def __iter__(self) -> Iterator[Row]:
         # The lines are read ahead of the rows: the faults of a row are before the next one.
         end: tuple[int, Any] = (sys.maxsize, None)
         pairs = itertools.pairwise(itertools.chain(self._rows, [end]))
-        faults = self._bad.faults
+        faults = self._source.faults
         for number, ((line, cells), (next_line, _)) in enumerate(pairs):
             fault = None
             # The faults of rows that were yielded are removed, or they would pile up over a long

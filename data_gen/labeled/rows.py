@@ -1,9 +1,10 @@
-"""Shared by the readers of labeled files: reporting or skipping bad rows, and holding out a part of
-a training file for evaluation.
+"""Shared by the readers of labeled files: the file to read, reporting or skipping its bad rows, and
+holding out a part of a training file for evaluation.
 
-    bad = BadRows("train.csv", skip=False)      # or True, or the number of rows to leave out
-    bad.add(17, "the label is empty")
-    texts = bad.resolve(texts, lines)      # refuses the file: train.csv:17: the label is empty
+    # Bad rows may be skipped: True, or the number of rows to leave out.
+    source = SourceFile("train.csv", "train_file", skip_bad_rows=False)
+    source.add(17, "the label is empty")
+    texts = source.resolve(texts, lines)      # refuses the file: train.csv:17: the label is empty
     train, dev = texts.split(0.1, seed=12345)
 
 Input: rows that a reader of this package has read. Output: `LabeledFile`, the base class of what
@@ -240,11 +241,16 @@ def items_of(values: Any, rows: np.ndarray) -> Any:
     return [values[row] for row in rows.tolist()]
 
 
-class BadRows:
-    """The faults in the rows of a file: all are collected, then reported in one message.
+class SourceFile:
+    """A labeled file and how to read it, with the faults in its rows: all are collected, then
+    reported in one message.
 
     Args:
-      skip: leave bad rows out instead of refusing the file.
+      flag: name of the flag that the path came from, for error messages.
+      file_format: one of the formats of the reader; "auto" decides by the extension.
+      skip_bad_rows: leave bad rows out instead of refusing the file.
+      delimiter: between the fields of TSV and CSV. By default the one with which the columns are
+        found in the first row: the usual one, or any other sign.
 
     Attributes:
       faults: line (from 1) → what is wrong there. A row of several lines has its fault at its first
@@ -254,9 +260,19 @@ class BadRows:
       guesses: what the reader found out about the whole file, for the plan of the run.
     """
 
-    def __init__(self, path: str, skip: Skip = None):
+    def __init__(
+        self,
+        path: str,
+        flag: str,
+        file_format: str = "auto",
+        skip_bad_rows: Skip = None,
+        delimiter: str | None = None,
+    ):
         self.path = path
-        self.skip = skip
+        self.flag = flag
+        self.file_format = file_format
+        self.skip_bad_rows = skip_bad_rows
+        self.delimiter = delimiter
         self.faults: dict[int, str] = {}
         self.unit = "line"
         self.guesses: list[str] = []
@@ -294,15 +310,15 @@ class BadRows:
         bad_rows, first_faults = np.unique(row_of_fault, return_index=True)
         self.faults = {line: self.faults[line] for line in items_of(fault_lines, first_faults)}
         is_too_many = len(bad_rows) > self._limit(len(lines)) or len(bad_rows) == len(lines)
-        if not self.skip or bad_rows[0] < 0 or is_too_many:
+        if not self.skip_bad_rows or bad_rows[0] < 0 or is_too_many:
             raise self.error(len(lines))
         return np.setdiff1d(np.arange(len(lines)), bad_rows)
 
     def _limit(self, num_rows: int) -> int:
         """Returns how many rows may be left out; one of the few rows of a small file may."""
         # In Python True is an int.
-        if self.skip and not isinstance(self.skip, bool):
-            return self.skip
+        if self.skip_bad_rows and not isinstance(self.skip_bad_rows, bool):
+            return self.skip_bad_rows
         return max(int(_MOST_SKIPPED * num_rows), 1)
 
     def resolve(self, examples: File, lines: Sequence[int]) -> File:
@@ -339,12 +355,12 @@ class BadRows:
         # Equal faults of several rows have one cause, which is worth mending: skipping would spoil
         # the training. The flag is only suggested to users of programs that have it.
         is_one_cause = num_bad > 1 and len(set(self.faults.values())) == 1
-        advises_skipping = self.skip is False and fits and not is_one_cause
+        advises_skipping = self.skip_bad_rows is False and fits and not is_one_cause
         if num_bad > 1:
             state = "bad"
             if advises_skipping:
                 state += " (fix them, or leave them out with --skip_bad_rows)"
-            elif self.skip and num_bad < num_rows:
+            elif self.skip_bad_rows and num_bad < num_rows:
                 state += (
                     f", and at most {self._limit(num_rows):,} may be left out: mend their cause, "
                     f"or give their number, --skip_bad_rows={num_bad}"

@@ -2,7 +2,7 @@
 and queries with the documents that answer them.
 
     columns = [("question", "text_a_column"), ("answer", "text_b_column")]
-    train = read_columns("train.csv", "train_file", columns)
+    train = read_columns(SourceFile("train.csv", "train_file"), columns)
 
 Input: TSV, CSV or JSON lines (`named_columns.py`), GLUE's STS-B, files like MNLI's and
 SQuAD, the layout of BEIR. Output: `SentencePairs`, or `Retrieval`, from which ranking metrics are
@@ -22,7 +22,7 @@ from bert_common.text_lines import numbered_lines
 from data_gen.labeled import glue
 from data_gen.labeled.named_columns import read_named_columns, read_table
 from data_gen.labeled.row_formats import format_of
-from data_gen.labeled.rows import BadRows, LabeledFile, Skip, items_of, quoted
+from data_gen.labeled.rows import LabeledFile, Skip, SourceFile, items_of, quoted
 from data_gen.labeled.squad import read_squad
 from data_gen.labeled.table import Layout
 
@@ -64,14 +64,10 @@ class SentencePairs(LabeledFile):
 
 
 def read_columns(
-    path: str,
-    flag: str,
+    source: SourceFile,
     columns: Sequence[tuple[str, str]],
     label: tuple[str, str] | None = None,
     highest_score: float = 1.0,
-    file_format: str = "auto",
-    skip_bad_rows: Skip = None,
-    delimiter: str | None = None,
 ) -> SentencePairs:
     """Reads a file with a column for each text.
 
@@ -87,7 +83,7 @@ def read_columns(
     named = list(columns)
     if label is not None:
         named.append(label)
-    table = read_named_columns(path, flag, named, file_format, skip_bad_rows, delimiter)
+    table = read_named_columns(source, named)
     texts = table.columns[: len(columns)]
     for number, values in enumerate(texts):
         # Only hard negatives, from the third column on, may be empty.
@@ -101,39 +97,24 @@ def read_columns(
                 f"the score is {quoted(table.columns[-1][row])}, at most {highest_score:g} is "
                 "expected: give the highest as --highest_score",
             )
-    return table.resolve(SentencePairs(path, texts, labels))
+    return table.resolve(SentencePairs(source.path, texts, labels))
 
 
-def read_texts(
-    path: str,
-    flag: str,
-    column: tuple[str, str] | None,
-    file_format: str = "auto",
-    skip_bad_rows: Skip = None,
-    delimiter: str | None = None,
-) -> SentencePairs:
+def read_texts(source: SourceFile, column: tuple[str, str] | None) -> SentencePairs:
     """Reads single texts, each as its own positive; without a column, one text per line."""
     if column is not None:
-        texts = read_columns(
-            path,
-            flag,
-            [column],
-            file_format=file_format,
-            skip_bad_rows=skip_bad_rows,
-            delimiter=delimiter,
-        )
+        texts = read_columns(source, [column])
         # The anchor is its own positive: two passes with different dropout make the pair (SimCSE).
         return dataclasses.replace(texts, columns=texts.columns * 2)
-    bad = BadRows(path, skip_bad_rows)
     line_numbers = []
     lines = []
-    for number, line in numbered_lines(path, flag, bad.add):
+    for number, line in numbered_lines(source.path, source.flag, source.add):
         if line.strip():
             line_numbers.append(number)
             lines.append(line.strip())
     if not lines:
-        raise UserError(f"{path} is empty: one text per line is expected")
-    return bad.resolve(SentencePairs(path, [lines, lines]), line_numbers)
+        raise UserError(f"{source.path} is empty: one text per line is expected")
+    return source.resolve(SentencePairs(source.path, [lines, lines]), line_numbers)
 
 
 def read_sts_b(
@@ -148,14 +129,7 @@ def read_sts_b(
     return SentencePairs(texts.path, columns, labels, notes=texts.notes)
 
 
-def read_nli(
-    path: str,
-    flag: str,
-    columns: Sequence[tuple[str, str]],
-    file_format: str = "auto",
-    skip_bad_rows: Skip = None,
-    delimiter: str | None = None,
-) -> SentencePairs:
+def read_nli(source: SourceFile, columns: Sequence[tuple[str, str]]) -> SentencePairs:
     """Reads natural language inference as triples: premise, entailed hypothesis, contradiction.
 
     Each entailed hypothesis is an example. Its hard negative is a contradiction of the same
@@ -167,11 +141,11 @@ def read_nli(
     Raises:
       UserError: see `read_named_columns`; no row is an entailment.
     """
-    table = read_named_columns(path, flag, columns, file_format, skip_bad_rows, delimiter)
+    table = read_named_columns(source, columns)
     for (name, _), values in zip(columns, table.columns, strict=True):
         table.check_strings(values, name)
     # Bad rows must be gone before hypotheses are grouped, as triples have no lines.
-    rows = table.resolve(SentencePairs(path, table.columns))
+    rows = table.resolve(SentencePairs(source.path, table.columns))
     # Premise → its positives and negatives. Examples are in the order in which premises first
     # occur with either label.
     hypotheses: dict[str, dict[str, list[str]]] = {}
@@ -185,7 +159,9 @@ def read_nli(
         for number, positive in enumerate(by_label[_POSITIVE]):
             triples.append((premise, positive, negatives[number % len(negatives)]))
     if not triples:
-        raise UserError(f"{path}: no row is labeled {_POSITIVE!r} (column {quoted(columns[2][0])})")
+        raise UserError(
+            f"{source.path}: no row is labeled {_POSITIVE!r} (column {quoted(columns[2][0])})"
+        )
     return dataclasses.replace(rows, columns=[list(value) for value in zip(*triples, strict=True)])
 
 
@@ -248,7 +224,7 @@ def read_retrieval(
     document_ids, documents = _read_texts(documents_file, "documents_file", id_column, text_column)
     file_format = "csv" if format_of(relevance_file) == "csv" else "tsv"
     locate = functools.partial(_locate_relevance, relevance_file, query_ids, document_ids)
-    table = read_table(BadRows(relevance_file), "relevance_file", file_format, locate)
+    table = read_table(SourceFile(relevance_file, "relevance_file"), file_format, locate)
     grades = np.ones(len(table.lines), np.float32)
     if len(table.columns) > 2:
         grades = table.scores(table.columns[2])
@@ -260,7 +236,7 @@ def read_retrieval(
         elif query in query_ids and grades[row] > 0:
             relevant[query_ids[query]][document_ids[document]] = float(grades[row])
     # Metrics of a part of the judgments would be wrong, so that bad rows are never skipped.
-    table.bad.good_rows(table.lines)
+    table.source.good_rows(table.lines)
     answered = np.flatnonzero([len(value) for value in relevant])
     if not len(answered):
         raise UserError(
@@ -294,7 +270,8 @@ def _read_texts(
     path: str, flag: str, id_column: str, text_column: str
 ) -> tuple[dict[str, int], list[str]]:
     """Returns id → number, and the texts in the order of these numbers."""
-    table = read_named_columns(path, flag, [(id_column, "id_column"), (text_column, "text_column")])
+    named = [(id_column, "id_column"), (text_column, "text_column")]
+    table = read_named_columns(SourceFile(path, flag), named)
     ids, texts = table.columns
     table.check_strings(texts, text_column)
     row_of_id: dict[str, int] = {}
@@ -304,5 +281,5 @@ def _read_texts(
             table.refuse(
                 row, f"the id {quoted(id)} is there twice, first at {path}:{table.lines[first_row]}"
             )
-    table.bad.good_rows(table.lines)
+    table.source.good_rows(table.lines)
     return row_of_id, texts

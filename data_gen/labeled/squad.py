@@ -21,7 +21,7 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_common.text_lines import character_position
 from data_gen.labeled.row_formats import OBJECT_FORMATS, format_of, read_rows
-from data_gen.labeled.rows import BadRows, LabeledFile, Skip, items_of
+from data_gen.labeled.rows import LabeledFile, Skip, SourceFile, items_of
 
 # Largest distance in characters from `answer_start` to the answer's text. Stripped blanks, edited
 # paragraphs, and bytes or UTF-16 units counted as characters make small errors; farther away the
@@ -122,15 +122,15 @@ class SquadData(LabeledFile):
         return [self.articles[question.context] for question in self.questions]
 
 
-def _unreadable(bad: BadRows, flag: str, num_rows: int) -> UserError:
+def _unreadable(source: SourceFile, num_rows: int) -> UserError:
     """Returns the error for a file with bad rows; one without any JSON is of another kind."""
-    is_text = all(fault.endswith(_NO_JSON) for fault in bad.faults.values())
-    if is_text and len(bad.faults) == num_rows:
+    is_text = all(fault.endswith(_NO_JSON) for fault in source.faults.values())
+    if is_text and len(source.faults) == num_rows:
         return UserError(
-            f"--{flag}: {bad.path} is a table or a text: SQuAD's JSON is expected, or JSON lines, "
-            "Parquet or Arrow with question, context and answers"
+            f"--{source.flag}: {source.path} is a table or a text: SQuAD's JSON is expected, or "
+            "JSON lines, Parquet or Arrow with question, context and answers"
         )
-    return bad.error(num_rows)
+    return source.error(num_rows)
 
 
 def read_squad(path: str, flag: str) -> SquadData:
@@ -147,13 +147,13 @@ def read_squad(path: str, flag: str) -> SquadData:
         structure (names the key, e.g. data[3].paragraphs[0].qas[2].id), two questions have the same
         id, or there is no question.
     """
-    bad = BadRows(path)
+    source = SourceFile(path, flag)
     file_format = format_of(path)
     if file_format not in OBJECT_FORMATS:
         file_format = "jsonl"
-    rows = [row for _, row in read_rows(bad, flag, file_format)]
-    if bad.faults:
-        raise _unreadable(bad, flag, len(rows))
+    rows = [row for _, row in read_rows(source, file_format)]
+    if source.faults:
+        raise _unreadable(source, len(rows))
     if rows and "paragraphs" not in rows[0] and {"context", "question"} <= set(rows[0]):
         rows = _articles_of(rows)
     elif len(rows) == 1 and "data" in rows[0]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_common.errors import UserError
-from data_gen.labeled.rows import BadRows, File, listed, quoted
+from data_gen.labeled.rows import File, SourceFile, listed, quoted
 
 # float() accepts more than this, e.g. 1_0 and the digits of all scripts.
 _COMMA = re.compile(r"[-+]?[0-9]+,([0-9]+)")
@@ -58,14 +58,14 @@ class Table:
     """Some columns of a file with E rows, bad rows included.
 
     Attributes:
-      bad: path of the file and the faults of its rows; callers add what they find in the columns.
+      source: the file and the faults of its rows; callers add what they find in the columns.
       lines: [E], the line (from 1) that each row begins on.
       names: names of the columns.
       columns: in the same order, each a list of E values: str, or any JSON value in JSON lines. The
         values of a bad row are arbitrary.
     """
 
-    bad: BadRows
+    source: SourceFile
     lines: Sequence[int]
     names: Sequence[str]
     columns: list[list]
@@ -76,19 +76,19 @@ class Table:
 
     def refuse(self, row: int, fault: str) -> None:
         """Records a fault of a row."""
-        self.bad.add(self.lines[row], fault)
+        self.source.add(self.lines[row], fault)
 
     def resolve(self, examples: File) -> File:
-        """Returns the examples made of the rows, without the bad ones; see `BadRows.resolve`."""
-        return self.bad.resolve(examples, self.lines)
+        """Returns the examples made of the rows, without the bad ones; see `SourceFile.resolve`."""
+        return self.source.resolve(examples, self.lines)
 
     def note_repeated_ids(self, ids: Sequence[str]) -> None:
         """Notes how many rows have the id of an earlier one, if any has."""
         row_of_id: dict[str, int] = {}
         repeated = [row for row, id in enumerate(ids) if row_of_id.setdefault(id, row) != row]
         if repeated:
-            where = f"{self.bad.unit} {self.lines[repeated[0]]}"
-            self.bad.guesses.append(repeated_ids(len(repeated), ids[repeated[0]], where))
+            where = f"{self.source.unit} {self.lines[repeated[0]]}"
+            self.source.guesses.append(repeated_ids(len(repeated), ids[repeated[0]], where))
 
     def check_strings(self, values: list, column: str, may_be_empty: bool = True) -> None:
         """Refuses rows whose value is not a string (JSON may hold anything), or is empty.
@@ -116,7 +116,7 @@ class Table:
         # In 1,234 a comma may stand between thousands.
         has_decimals = any(match and len(match[1]) != 3 for match in decimals)
         if has_decimals and not any("." in text for text in texts):
-            self.bad.guesses.append("the scores have decimal commas: 0,5 is read as 0.5")
+            self.source.guesses.append("the scores have decimal commas: 0,5 is read as 0.5")
             values = [value.replace(",", ".") if type(value) is str else value for value in values]
         scores = np.zeros(len(values), np.float32)
         for row, value in enumerate(values):
@@ -140,7 +140,7 @@ class Table:
         if separator is not None:
             values = [_split_labels(value, separator) for value in values]
             if _are_indicators(values):
-                self.bad.guesses.append(
+                self.source.guesses.append(
                     f"lists of {len(values[0])} numbers 0 and 1: a 1 marks a label of the example"
                 )
                 return [_numbers_of_ones(parts) for parts in values]

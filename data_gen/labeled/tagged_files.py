@@ -19,7 +19,7 @@ import numpy as np
 from bert_common.errors import UserError
 from bert_common.text_lines import character_position
 from data_gen.labeled.row_formats import OBJECT_FORMATS, format_of, read_rows
-from data_gen.labeled.rows import BadRows, LabeledFile, Skip, items_of, quoted
+from data_gen.labeled.rows import LabeledFile, SourceFile, items_of, quoted
 from data_gen.labeled.tag_schemes import (
     OUTSIDE,
     PLAIN,
@@ -99,44 +99,40 @@ class TaggedSentences(LabeledFile):
 
 
 def read_tagged_file(
-    path: str,
-    flag: str,
-    file_format: str = "auto",
+    source: SourceFile,
     *,
     word_column: str | None = None,
     label_column: str | None = None,
     label_names: Sequence[str] = (),
     needs_tags: bool = True,
     tag_scheme: str = PLAIN,
-    skip_bad_rows: Skip = None,
 ) -> TaggedSentences:
     """Reads a file of tagged sentences.
 
     Args:
-      file_format: one of `FORMATS`; "auto" decides by the extension.
+      source: a file in one of `FORMATS`; its bad rows are sentences.
       word_column, label_column: numbers of columns, from 0, or from the end, -1; or keys of JSON
         objects. By default the columns that hold words and tags, "tokens", and "ner_tags" or
         "entities".
       label_names: names of the tags for files with numbers.
       tag_scheme: one of `tag_schemes.SCHEMES`, in which the tags must be valid.
-      skip_bad_rows: see `BadRows`; rows are sentences here.
 
     Raises:
       UserError: names file and lines: no words, not UTF-8, lines with another number of columns
         than the first, a JSON line of another structure, entities that overlap or are not in their
         text, wrong tags; or there are no tags.
     """
+    path = source.path
+    file_format = source.file_format
     if file_format == "auto":
         file_format = format_of(path) or "conll"
-    bad = BadRows(path, skip_bad_rows)
     if file_format in OBJECT_FORMATS:
-        rows = read_rows(bad, flag, file_format)
-        sentences = list(_read_objects(bad, rows, word_column or "tokens", label_column))
+        rows = read_rows(source, file_format)
+        sentences = list(_read_objects(source, rows, word_column or "tokens", label_column))
     else:
         sentences = list(
             read_word_columns(
-                bad,
-                flag,
+                source,
                 word_column,
                 label_column,
                 is_table=file_format != "conll",
@@ -148,11 +144,11 @@ def read_tagged_file(
             f"{path} holds no word: sentences are expected, one word per line (--format names "
             "others)"
         )
-    _name_tags(bad, sentences, label_names)
+    _name_tags(source, sentences, label_names)
     # A first pass finds the faults of tags, which depend on the tags of the neighboring words.
-    guesses = tuple(f"{path}: {guess}" for guess in bad.guesses)
+    guesses = tuple(f"{path}: {guess}" for guess in source.guesses)
     result = _concatenate(path, sentences, tag_scheme, guesses)
-    is_single = len(sentences) > _FEW_SENTENCES and len(result.tag_names) == 1 and not bad.faults
+    is_single = len(sentences) > _FEW_SENTENCES and len(result.tag_names) == 1 and not source.faults
     # A column that says nothing, such as the last one of CoNLL-U and GermEval.
     if is_single and result.tag_names[0] != OUTSIDE:
         raise UserError(
@@ -160,7 +156,7 @@ def read_tagged_file(
             "column of the tags, counted from 0, or from the end, -1"
         )
     # A text to evaluate on may well be without any entity.
-    if is_single and flag == "train_file":
+    if is_single and source.flag == "train_file":
         raise UserError(
             f"{path}: every word has the tag O: there is no entity to learn; if the tags are in "
             "another column, --label_column names it, counted from 0"
@@ -168,18 +164,18 @@ def read_tagged_file(
     if result.tags is not None:
         _, faults = interpret(result.tags, result.tag_names, result.row_lengths, tag_scheme)
         for word, fault in faults.items():
-            bad.add(result.lines[word], fault)
-    if bad.faults:
+            source.add(result.lines[word], fault)
+    if source.faults:
         # Names and scheme of the tags come from the remaining sentences.
-        good = bad.good_rows([sentence.lines[0] for sentence in sentences])
+        good = source.good_rows([sentence.lines[0] for sentence in sentences])
         result = dataclasses.replace(
-            _concatenate(path, items_of(sentences, good), tag_scheme, bad.notes(len(sentences))),
-            left_out=bad.left_out(),
+            _concatenate(path, items_of(sentences, good), tag_scheme, source.notes(len(sentences))),
+            left_out=source.left_out(),
         )
     if result.tags is None and needs_tags:
         raise UserError(
-            f"--{flag}: {path} has no labels: a column of tags is expected beside the words. "
-            "Without labels it can only be predicted (--test_file, --do_predict)"
+            f"--{source.flag}: {path} has no labels: a column of tags is expected beside the "
+            "words. Without labels it can only be predicted (--test_file, --do_predict)"
         )
     return result
 
@@ -254,7 +250,7 @@ def _concatenate(
     )
 
 
-def _name_tags(bad: BadRows, sentences: list[Sentence], label_names: Sequence[str]) -> None:
+def _name_tags(source: SourceFile, sentences: list[Sentence], label_names: Sequence[str]) -> None:
     """Replaces tags that are numbers by their names, in place.
 
     Numbers are JSON's, or, if there are names, also texts of digits.
@@ -270,7 +266,7 @@ def _name_tags(bad: BadRows, sentences: list[Sentence], label_names: Sequence[st
             if is_number and int(tag) < len(label_names):
                 names.append(label_names[int(tag)])
             elif is_number:
-                bad.add(
+                source.add(
                     sentence.lines[0],
                     f"the tag {tag} is a number without a name: give all names in their order, "
                     "e.g. --label_names=O,B-PER,I-PER",
@@ -282,7 +278,7 @@ def _name_tags(bad: BadRows, sentences: list[Sentence], label_names: Sequence[st
 
 
 def _read_objects(
-    bad: BadRows, rows: Iterable[tuple[int, dict]], word_key: str, label_key: str | None
+    source: SourceFile, rows: Iterable[tuple[int, dict]], word_key: str, label_key: str | None
 ) -> Iterator[Sentence]:
     """Yields the sentences of objects; a bad row yields the word O, without tags."""
     document = -1
@@ -296,7 +292,7 @@ def _read_objects(
             last_document = name
         try:
             if word_key not in value and "text" in value:
-                sentence = _of_text(value, label_key or "entities", bad.where(number))
+                sentence = _of_text(value, label_key or "entities", source.where(number))
             else:
                 sentence = _of_words(value, word_key, label_key or "ner_tags")
             if not sentence.words:
@@ -308,7 +304,7 @@ def _read_objects(
             if (sentence.tags is None) != (first.tags is None):
                 raise UserError("this line and the first one differ in having labels or not")
         except UserError as error:
-            bad.add(number, str(error))
+            source.add(number, str(error))
             sentence = Sentence([OUTSIDE], None)
         yield sentence._replace(lines=[number] * len(sentence.words), document=document)
 

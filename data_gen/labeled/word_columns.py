@@ -28,7 +28,7 @@ from data_gen.labeled.column_kinds import (
     filled_ids,
     find_word_columns,
 )
-from data_gen.labeled.rows import BadRows, quoted
+from data_gen.labeled.rows import SourceFile, quoted
 from data_gen.labeled.tag_schemes import OUTSIDE, tags_of_brackets
 
 _DOCUMENT_STARTS = ("-DOCSTART-", "#begin document", "# newdoc")
@@ -145,8 +145,7 @@ class _Layout:
 
 
 def read_word_columns(
-    bad: BadRows,
-    flag: str,
+    source: SourceFile,
     word_column: str | None,
     label_column: str | None,
     is_table: bool,
@@ -154,10 +153,9 @@ def read_word_columns(
 ) -> Iterator[Sentence]:
     """Yields the sentences of a file in columns.
 
-    Lines with another number of columns than the first are added to `bad`.
+    Lines with another number of columns than the first are added to the faults of `source`.
 
     Args:
-      bad: has the path of the file.
       word_column, label_column: numbers of columns, from 0, or from the end, -1. None to find them
         by what they hold.
       is_table: the file is CSV or TSV by its name, so that blanks separate no columns.
@@ -166,10 +164,10 @@ def read_word_columns(
     Raises:
       UserError: a column does not exist, or can't be found.
     """
-    layout, rows = _read_rows(bad, flag, is_table)
+    layout, rows = _read_rows(source, is_table)
     if not rows.lines:
         return
-    where = f"{bad.path}:{rows.lines[0]}"
+    where = f"{source.path}:{rows.lines[0]}"
     word = _parse_column(word_column, layout.width, where, "word_column")
     label = _parse_column(label_column, layout.width, where, "label_column")
     if layout.is_conll_2012:
@@ -182,7 +180,7 @@ def read_word_columns(
     try:
         word_columns = find_word_columns(certain.columns, len(rows.starts) > 1, word, label)
     except UserError as error:
-        raise UserError(f"{bad.path}: {error}") from None
+        raise UserError(f"{source.path}: {error}") from None
     words = rows.columns[word_columns.word][:_SAMPLE_LINES]
     if 2 * sum(" " in word for word in words) > len(words):
         raise UserError(
@@ -196,15 +194,15 @@ def read_word_columns(
         )
     note = _describe(layout, word_columns)
     if note:
-        bad.guesses.append(note)
+        source.guesses.append(note)
     yield from _sentences(
-        rows.without(_no_words(rows, word_columns)), word_columns, bad, reads_brackets
+        rows.without(_no_words(rows, word_columns)), word_columns, source, reads_brackets
     )
 
 
-def _read_rows(bad: BadRows, flag: str, is_table: bool) -> tuple[_Layout, _Rows]:
+def _read_rows(source: SourceFile, is_table: bool) -> tuple[_Layout, _Rows]:
     """Reads the lines of a file, without a header and comments of another width."""
-    all_lines = numbered_lines(bad.path, flag, bad.add)
+    all_lines = numbered_lines(source.path, source.flag, source.add)
     sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
     layout = _find_layout([text.rstrip("\r\n") for _, text in sample], is_table)
     split, separator, width = layout.split, layout.separator, layout.width
@@ -237,7 +235,9 @@ def _read_rows(bad: BadRows, flag: str, is_table: bool) -> tuple[_Layout, _Rows]
             if is_top and text.startswith(_COMMENTS):
                 continue
             num_misfits += 1
-            bad.add(line, f"{width} columns expected, as in the first line, but {len(row)} found")
+            source.add(
+                line, f"{width} columns expected, as in the first line, but {len(row)} found"
+            )
             # The placeholder keeps the sentence together, so that it is one bad row.
             row = [OUTSIDE] * width
         if is_top:
@@ -249,7 +249,7 @@ def _read_rows(bad: BadRows, flag: str, is_table: bool) -> tuple[_Layout, _Rows]
                 comments.append(len(lines))
         lines.append(line)
         fields += row
-    _refuse_texts(bad.path, num_misfits, len(lines), width)
+    _refuse_texts(source.path, num_misfits, len(lines), width)
     columns = [tuple(fields[column::width]) for column in range(width)]
     rows = _Rows(columns, lines, starts, comments)
     layout.has_header = bool(fields) and _is_header(fields[:width], is_table)
@@ -370,7 +370,7 @@ def _describe(layout: _Layout, word_columns: WordColumns) -> str:
 
 
 def _sentences(
-    rows: _Rows, word_columns: WordColumns, bad: BadRows, reads_brackets: bool
+    rows: _Rows, word_columns: WordColumns, source: SourceFile, reads_brackets: bool
 ) -> Iterator[Sentence]:
     """Yields the sentences of the rows."""
     borders = sorted(rows.starts)
@@ -399,5 +399,5 @@ def _sentences(
             try:
                 tags = tuple(tags_of_brackets(tags))
             except UserError as error:
-                bad.add(rows.lines[start], str(error))
+                source.add(rows.lines[start], str(error))
         yield Sentence(words[start:end], tags, rows.lines[start:end], document)

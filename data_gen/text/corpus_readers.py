@@ -33,6 +33,7 @@ from data_gen.labeled.row_formats import (
     looks_like_json,
 )
 from data_gen.labeled.row_stream import RowStream
+from data_gen.labeled.rows import SourceFile
 from data_gen.options import CorpusOptions
 from data_gen.text.corpus_kinds import (
     JSON_LINES,
@@ -431,7 +432,8 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
 
 def _row_documents(path: str, text_field: str, file_format: str) -> Iterator[Iterator[str]]:
     """Yields the texts of a table, or of a list of JSON objects."""
-    for row in RowStream(path, "input_file", [(text_field, "text_field")], file_format):
+    source = SourceFile(path, "input_file", file_format)
+    for row in RowStream(source, [(text_field, "text_field")]):
         text = row.values[0]
         fault = row.fault
         if fault is None and not isinstance(text, str):

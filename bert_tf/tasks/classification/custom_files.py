@@ -21,6 +21,7 @@ from bert_tf.tasks.classification.checkpoint_classes import (
 from bert_tf.tasks.classification.official_files import TaskFiles
 from bert_tf.tasks.classification.options import CUSTOM, ClassificationOptions
 from data_gen.labeled.labeled_texts import LabeledTexts, read_labeled_file
+from data_gen.labeled.rows import SourceFile
 from modeling.checkpoints.load import Checkpoint
 
 _METRICS = {
@@ -142,8 +143,7 @@ class _CustomReader:
         else:
             id_column = None
         texts = read_labeled_file(
-            path,
-            flag,
+            SourceFile(path, flag, options.file_format, options.skip_bad_rows, options.delimiter),
             text_a_column=options.text_a_column,
             text_b_column=options.text_b_column,
             label_column=label_column,
@@ -152,9 +152,6 @@ class _CustomReader:
             ignore_case=not options.do_train,
             regression=self.kind == SCORES,
             separator=separator,
-            file_format=options.file_format,
-            skip_bad_rows=options.skip_bad_rows,
-            delimiter=options.delimiter,
             label_columns=label_columns,
             id_column=id_column,
             # Predictions have a line for every row.

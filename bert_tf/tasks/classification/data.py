@@ -31,6 +31,7 @@ from bert_tf.tasks.classification.options import BALANCED, ClassificationOptions
 from bert_tf.training.examples import Dataset, Datasets
 from data_gen.labeled.glue import GLUE_TASKS, GlueTask
 from data_gen.labeled.labeled_texts import LabeledTexts, read_labeled_file
+from data_gen.labeled.rows import SourceFile
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
 
@@ -438,11 +439,13 @@ def _read_files(
             )
         # Labels of these texts would come from the teachers, so that the column is not read.
         task_files.texts["transfer"] = read_labeled_file(
-            files.check_readable(options.transfer_file, "transfer_file"),
-            "transfer_file",
+            SourceFile(
+                files.check_readable(options.transfer_file, "transfer_file"),
+                "transfer_file",
+                options.file_format,
+                delimiter=options.delimiter,
+            ),
             text_a_column=options.text_a_column,
             text_b_column=options.text_b_column,
-            file_format=options.file_format,
-            delimiter=options.delimiter,
         )
     return task_files

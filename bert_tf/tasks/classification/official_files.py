@@ -19,7 +19,6 @@ from bert_tf.tasks.classification.options import ClassificationOptions
 from data_gen.labeled import glue
 from data_gen.labeled.glue import GlueTask
 from data_gen.labeled.labeled_texts import LabeledTexts
-from data_gen.labeled.rows import Skip
 from modeling.checkpoints.load import Checkpoint
 
 
@@ -70,16 +69,16 @@ def read_glue(options: ClassificationOptions, checkpoint: Checkpoint) -> TaskFil
     # Read the labels as the numbers that the head has for them.
     task = dataclasses.replace(task, labels=tuple(labels))
     if options.do_train:
-        _read_glue_splits(task_files, task, options, ("train",), options.skip_bad_rows)
+        _read_glue_splits(task_files, task, options, ("train",))
     if options.evaluates:
         dev_splits = glue.dev_splits(task)
-        _read_glue_splits(task_files, task, options, dev_splits, options.skip_bad_rows)
+        _read_glue_splits(task_files, task, options, dev_splits)
         for name, path in options.named_eval_files.items():
             task_files.texts[f"dev_{name}"] = glue.read_split(
                 task, options.data_dir, dev_splits[0], path, options.skip_bad_rows
             )
     if options.do_predict:
-        _read_glue_splits(task_files, task, options, glue.test_splits(task), options.skip_bad_rows)
+        _read_glue_splits(task_files, task, options, glue.test_splits(task))
     return task_files
 
 
@@ -88,14 +87,13 @@ def _read_glue_splits(
     task: GlueTask,
     options: ClassificationOptions,
     splits: Sequence[str],
-    skip_bad_rows: Skip,
 ) -> None:
     """Adds official files; the first is required, MNLI's second (mismatched) is optional."""
     for split in splits:
         is_required = split == splits[0]
         if is_required or glue.find_path(task, options.data_dir, split):
             task_files.texts[split] = glue.read_split(
-                task, options.data_dir, split, skip_bad_rows=skip_bad_rows
+                task, options.data_dir, split, skip_bad_rows=options.skip_bad_rows
             )
         else:
             task_files.notes.append(

@@ -13,6 +13,7 @@ from bert_tf.tasks.options import delimiter_option
 from data_gen.labeled import glue
 from data_gen.labeled.named_columns import check_columns
 from data_gen.labeled.row_formats import FORMATS
+from data_gen.labeled.rows import SourceFile
 
 CUSTOM = "custom"
 BALANCED = "balanced"
@@ -237,7 +238,8 @@ class ClassificationOptions(
                 named.append((name, flag))
         named += [(name, "label_columns") for name in self.label_columns]
         if self.text_a_column:
-            check_columns(path, "train_file", named, self.file_format, self.delimiter)
+            source = SourceFile(path, "train_file", self.file_format, delimiter=self.delimiter)
+            check_columns(source, named)
 
     def listed_weights(self) -> list[float]:
         """Returns the numbers of --class_weights; empty if they are no numbers."""

@@ -21,6 +21,7 @@ from bert_tf.training.examples import Dataset, Datasets, Examples, sets_by_role
 from data_gen.labeled import multiple_choice
 from data_gen.labeled.multiple_choice import NUMBERED, ChoiceQuestions
 from data_gen.labeled.pair_features import END, START_OF_A, encode_pairs
+from data_gen.labeled.rows import SourceFile
 from data_gen.ragged import starts_of
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
@@ -187,11 +188,9 @@ def _read_split(
     needs_labels = flag != "test_file"
     # A test file of the original has no labels.
     label_column = options.label_column if needs_labels else None
-    skip_bad_rows = options.skip_bad_rows
     if options.task_name == CUSTOM:
         questions = multiple_choice.read_custom(
-            path,
-            flag,
+            SourceFile(path, flag, options.file_format, options.skip_bad_rows, options.delimiter),
             multiple_choice.ChoiceColumns(
                 choices=options.choices_columns,
                 question=options.question_column,
@@ -200,16 +199,15 @@ def _read_split(
                 id=options.id_column,
             ),
             label_kind=shared.get("label_kind", options.label_kind),
-            file_format=options.file_format,
-            delimiter=options.delimiter,
-            skip_bad_rows=skip_bad_rows,
         )
         if questions.labels is not None and questions.label_kind in NUMBERED:
             shared["label_kind"] = questions.label_kind
         return questions
+    file_format = "jsonl" if options.task_name == HELLASWAG else "auto"
+    source = SourceFile(path, flag, file_format, options.skip_bad_rows)
     if options.task_name == HELLASWAG:
-        return multiple_choice.read_hellaswag(path, flag, needs_labels, skip_bad_rows)
+        return multiple_choice.read_hellaswag(source, needs_labels)
     # CODAH is distributed as TSV, and converted to SWAG's columns.
     if options.task_name == CODAH and path.removesuffix(".gz").endswith(".tsv"):
-        return multiple_choice.read_codah(path, flag, needs_labels, skip_bad_rows)
-    return multiple_choice.read_swag(path, flag, needs_labels, skip_bad_rows)
+        return multiple_choice.read_codah(source, needs_labels)
+    return multiple_choice.read_swag(source, needs_labels)

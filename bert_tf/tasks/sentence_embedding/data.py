@@ -30,6 +30,7 @@ from bert_tf.tasks.sentence_embedding.options import (
 from bert_tf.training.examples import Dataset, Datasets, Examples, sets_by_role
 from data_gen.labeled import sentence_pairs
 from data_gen.labeled.pair_features import PairFeatures, encode_pairs
+from data_gen.labeled.rows import SourceFile
 from data_gen.labeled.sentence_pairs import SentencePairs, read_retrieval
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
@@ -230,28 +231,24 @@ def _read_columns(
     path: str,
 ) -> SentencePairs:
     """Reads a file of columns or, for texts alone, of one text per line."""
-    reading = {
-        "file_format": options.file_format,
-        "skip_bad_rows": options.skip_bad_rows,
-        "delimiter": options.delimiter,
-    }
+    source = SourceFile(path, flag, options.file_format, options.skip_bad_rows, options.delimiter)
     text_a = (options.text_a_column or "sentence1", "text_a_column")
     if task == TEXT:
         # The file has one text per line unless a column is given.
         column = text_a if options.text_a_column else None
-        return sentence_pairs.read_texts(path, flag, column, **reading)
+        return sentence_pairs.read_texts(source, column)
     columns = [text_a, (options.text_b_column, "text_b_column")]
     label = (options.label_column or LABEL_COLUMNS.get(task), "label_column")
     if task == NLI:
         columns.append(label)
-        return sentence_pairs.read_nli(path, flag, columns, **reading)
+        return sentence_pairs.read_nli(source, columns)
     if task == PAIRS:
         columns += [(name, "negative_columns") for name in options.negative_columns]
         label = None
     elif split == "test" and options.label_column is None:
         # Cosines of pairs without scores can be predicted, too.
         label = None
-    return sentence_pairs.read_columns(path, flag, columns, label, options.highest_score, **reading)
+    return sentence_pairs.read_columns(source, columns, label, options.highest_score)
 
 
 def _read_retrieval(

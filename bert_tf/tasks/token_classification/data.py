@@ -22,6 +22,7 @@ from bert_tf.tasks.token_classification.options import (
 )
 from bert_tf.training import examples as in_memory
 from bert_tf.training.examples import Examples, sets_by_role
+from data_gen.labeled.rows import SourceFile
 from data_gen.labeled.tag_schemes import (
     OUTSIDE,
     PLAIN,
@@ -115,15 +116,12 @@ def _read_file(
 ) -> TaggedSentences:
     """Reads the sentences of a file; a test file may be without tags."""
     return read_tagged_file(
-        path,
-        flag,
-        options.format,
+        SourceFile(path, flag, options.format, options.skip_bad_rows),
         word_column=options.word_column,
         label_column=options.label_column,
         label_names=options.label_names,
         needs_tags=name != "test",
         tag_scheme=options.tag_scheme,
-        skip_bad_rows=options.skip_bad_rows,
     )
 
 

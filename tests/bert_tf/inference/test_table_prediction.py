@@ -154,6 +154,7 @@ def test_memory_does_not_grow_with_the_table(checkpoints, tmp_path, monkeypatch)
     """Portions of rows are written before the next ones are read."""
     from bert_tf.inference import table_prediction
     from data_gen.labeled.row_stream import RowStream
+    from data_gen.labeled.rows import SourceFile
 
     monkeypatch.setattr(table_prediction, "_ROWS_AT_ONCE", 2)
     path = tmp_path / "in.csv"
@@ -170,7 +171,8 @@ def test_memory_does_not_grow_with_the_table(checkpoints, tmp_path, monkeypatch)
                 yield row
 
     inference = Predictor.from_checkpoint(checkpoints["class"]).inference
-    table = Watched(str(path), "input_file", [("text", "text_a_column")])
+    source = SourceFile(str(path), "input_file")
+    table = Watched(source, [("text", "text_a_column")])
     table_prediction.predict_table(inference, table, options, lambda data: events.append("write"))
     assert events[:6] == ["read", "read", "write", "read", "read", "write"]
     assert len(events) == 14

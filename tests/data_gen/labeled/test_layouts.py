@@ -11,6 +11,7 @@ from bert_common.errors import UserError
 from data_gen.labeled.glue import find_task, read_split
 from data_gen.labeled.labeled_texts import read_labeled_file
 from data_gen.labeled.multiple_choice import ChoiceColumns, read_custom, read_swag
+from data_gen.labeled.rows import SourceFile
 from data_gen.labeled.squad import check_training, read_squad
 from data_gen.labeled.tagged_files import read_tagged_file
 from tests.data_gen.labeled.common import json_lines, refusal
@@ -31,7 +32,10 @@ def separated(delimiter: str, quotes: bool = True) -> str:
 
 def read(path, **options):
     columns = {"text_a_column": "text", "label_column": "label"} | options
-    return read_labeled_file(path, "train_file", skip_bad_rows=False, **columns)
+    source = SourceFile(
+        path, "train_file", skip_bad_rows=False, delimiter=columns.pop("delimiter", None)
+    )
+    return read_labeled_file(source, **columns)
 
 
 @pytest.mark.parametrize(
@@ -192,10 +196,10 @@ def words_and_tags(found) -> list[tuple[str, str]]:
 )
 def test_tags_of_other_customs(write, tags, expected):
     path = write("".join(f"w {tag}\n" for tag in tags.split()))
-    found = read_tagged_file(path, "train_file", tag_scheme="auto")
+    found = read_tagged_file(SourceFile(path, "train_file"), tag_scheme="auto")
     assert [tag for _, tag in words_and_tags(found)] == expected.split()
     assert bool(found.notes) == (tags != expected)
-    plain = read_tagged_file(path, "train_file", tag_scheme="plain")
+    plain = read_tagged_file(SourceFile(path, "train_file"), tag_scheme="plain")
     assert [tag for _, tag in words_and_tags(plain)] == tags.split()
 
 
@@ -209,7 +213,7 @@ def test_tags_of_other_customs(write, tags, expected):
     ],
 )
 def test_numbers_of_words_and_comments_are_no_words(write, content):
-    found = read_tagged_file(write(content), "train_file", tag_scheme="auto")
+    found = read_tagged_file(SourceFile(write(content), "train_file"), tag_scheme="auto")
     assert words_and_tags(found) == [("Ada", "B-PER"), ("met", "O"), ("2", "O")]
     assert found.row_lengths.tolist() == [2, 1]
 
@@ -217,13 +221,13 @@ def test_numbers_of_words_and_comments_are_no_words(write, content):
 def test_columns_of_tags_that_say_nothing_and_tags_that_are_numbers(write):
     path = write("a X _\nb Y _\n\n" * 11)
     assert "every word has the tag _: --label_column" in refusal(
-        read_tagged_file, path, "train_file", tag_scheme="auto"
+        read_tagged_file, SourceFile(path, "train_file"), tag_scheme="auto"
     )
     path = write(json_lines({"tokens": ["a", "b"], "ner_tags": ["1", "0"]}), "a.jsonl")
-    found = read_tagged_file(path, "train_file", label_names=("O", "B-PER"))
+    found = read_tagged_file(SourceFile(path, "train_file"), label_names=("O", "B-PER"))
     assert words_and_tags(found) == [("a", "B-PER"), ("b", "O")]
     # A word may begin with the sign of comments.
-    found = read_tagged_file(write("#ada B-PER\n# O\n"), "train_file")
+    found = read_tagged_file(SourceFile(write("#ada B-PER\n# O\n"), "train_file"))
     assert found.words == ["#ada", "#"]
 
 
@@ -237,7 +241,7 @@ def test_positions_in_other_units_are_converted(write, encoding):
 
     entities = [[position(3), position(6), "PER"], [position(11), position(13), "PER"]]
     path = write(json_lines({"text": text, "entities": entities}), "a.jsonl")
-    found = read_tagged_file(path, "train_file")
+    found = read_tagged_file(SourceFile(path, "train_file"))
     assert [word for word, tag in words_and_tags(found) if tag == "B-PER"] == ["Ada", "Bo"]
     assert "entities of 1 texts counted" in found.notes[0]
     # Farther away than repairs by search reach.
@@ -254,10 +258,10 @@ def test_positions_in_other_units_are_converted(write, encoding):
 def test_a_position_inside_of_a_character_is_no_conversion(write, start, end):
     """In no unit do these begin and end words: an entity is not moved to one that it may fit."""
     path = write(json_lines({"text": "😀 Bob x", "entities": [[start, end, "P"]]}), "a.jsonl")
-    found = read_tagged_file(path, "train_file")
+    found = read_tagged_file(SourceFile(path, "train_file"))
     assert "counted" not in found.notes[0]
     other = write(json_lines({"text": "a Bob x", "entities": [[start, end, "P"]]}), "b.jsonl")
-    assert len(found.notes) == len(read_tagged_file(other, "train_file").notes)
+    assert len(found.notes) == len(read_tagged_file(SourceFile(other, "train_file")).notes)
 
 
 CONTEXT = "Ada Lind was born in Oslo."
@@ -303,8 +307,7 @@ def test_questions_without_positions_are_refused(write):
 
 def choices(path, label_kind="auto"):
     return read_custom(
-        path,
-        "train_file",
+        SourceFile(path, "train_file"),
         ChoiceColumns(question="q", choices=("a", "b", "c"), label="y"),
         label_kind=label_kind,
     )
@@ -335,7 +338,11 @@ def test_swag_in_other_formats(write):
         {"sent1": "He", "sent2": "He", "ending0": "a", "ending1": "b", "label": n, "video-id": 3}
         for n in range(2)
     ]
-    assert read_swag(write(json_lines(*rows), "a.jsonl"), "train_file").labels.tolist() == [0, 1]
+    assert read_swag(
+        SourceFile(write(json_lines(*rows), "a.jsonl"), "train_file")
+    ).labels.tolist() == [0, 1]
     header = "sent1,sent2,gold-ending,distractor-0\n"
-    message = refusal(read_swag, write(f"{header}He,He,a,b\n", "train_full.csv"), "train_file")
+    message = refusal(
+        read_swag, SourceFile(write(f"{header}He,He,a,b\n", "train_full.csv"), "train_file")
+    )
     assert "take train.csv" in message

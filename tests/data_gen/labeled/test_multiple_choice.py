@@ -7,6 +7,7 @@ from data_gen.labeled.multiple_choice import (
     read_hellaswag,
     read_swag,
 )
+from data_gen.labeled.rows import SourceFile
 from tests.data_gen.labeled.common import json_lines, refusal
 
 HEADER = ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3"
@@ -28,7 +29,7 @@ HELLASWAG = {
 
 
 def test_swag(write):
-    found = read_swag(write(SWAG, "train.csv"), "train_file")
+    found = read_swag(SourceFile(write(SWAG, "train.csv"), "train_file"))
     assert (found.ids, found.labels.tolist(), found.num_choices.tolist()) == (
         ["7", "8"],
         [2, 0],
@@ -41,24 +42,29 @@ def test_swag(write):
 
 def test_a_file_without_labels(write):
     path = write(SWAG.replace(",label", "").replace(",2\n", "\n").replace(",0\n", "\n"), "test.csv")
-    assert read_swag(path, "test_file", needs_labels=False).labels is None
-    message = refusal(read_swag, path, "dev_file")
+    assert read_swag(SourceFile(path, "test_file"), needs_labels=False).labels is None
+    message = refusal(read_swag, SourceFile(path, "dev_file"))
     assert "test.csv:1: no column 'label' (--dev_file); the columns are '', 'video-id'" in message
     assert "--do_predict" in message
     path = write(SWAG.replace(",2\n", ",-1\n").replace(",0\n", ",-1\n"), "copy.csv")
-    assert read_swag(path, "test_file", needs_labels=False).labels is None
-    assert "copy.csv has no labels" in refusal(read_swag, path, "dev_file")
+    assert read_swag(SourceFile(path, "test_file"), needs_labels=False).labels is None
+    assert "copy.csv has no labels" in refusal(read_swag, SourceFile(path, "dev_file"))
     path = write(
         json_lines({key: value for key, value in HELLASWAG.items() if key != "label"}), "test.jsonl"
     )
-    assert read_hellaswag(path, "test_file", needs_labels=False).labels is None
-    assert "test.jsonl:1: no column 'label'" in refusal(read_hellaswag, path, "dev_file")
+    assert read_hellaswag(SourceFile(path, "test_file", "jsonl"), needs_labels=False).labels is None
+    assert "test.jsonl:1: no column 'label'" in refusal(
+        read_hellaswag, SourceFile(path, "dev_file", "jsonl")
+    )
 
 
 def test_hellaswag(write):
     found = read_hellaswag(
-        write(json_lines(HELLASWAG, {**HELLASWAG, "ind": 25, "ctx_b": "", "label": "1"})),
-        "dev_file",
+        SourceFile(
+            write(json_lines(HELLASWAG, {**HELLASWAG, "ind": 25, "ctx_b": "", "label": "1"})),
+            "dev_file",
+            "jsonl",
+        )
     )
     assert (found.ids, found.labels.tolist()) == (["24", "25"], [3, 1])
     assert found.pairs() == (
@@ -69,17 +75,21 @@ def test_hellaswag(write):
 
 def test_codahs_own_files(write):
     found = read_codah(
-        write(
-            'o\t"He said ""no"". She\tgoes.\tsays "hm"\tsits.\truns.\t1\nq\t2 + 2 = ?\t1\t2\t3\t4\t3\n'.replace(
-                "She\t", 'She"\t'
+        SourceFile(
+            write(
+                'o\t"He said ""no"". She\tgoes.\tsays "hm"\tsits.\truns.\t1\nq\t2 + 2 = ?\t1\t2\t3\t4\t3\n'.replace(
+                    "She\t", 'She"\t'
+                ),
+                "train.tsv",
             ),
-            "train.tsv",
-        ),
-        "train_file",
+            "train_file",
+        )
     )
     assert found.questions == ['He said "no". She', "2 + 2 = ?"] and found.labels.tolist() == [1, 3]
     assert found.choices == [("goes.", 'says "hm"', "sits.", "runs."), ("1", "2", "3", "4")]
-    assert "3 columns found" in refusal(read_codah, write("a\tb\tc\n", "bad.tsv"), "train_file")
+    assert "3 columns found" in refusal(
+        read_codah, SourceFile(write("a\tb\tc\n", "bad.tsv"), "train_file")
+    )
 
 
 OWN = ChoiceColumns(question="q", choices=("a", "b", "c"), label="y")
@@ -106,7 +116,7 @@ def test_labels_by_number_letter_and_text(write, labels, kind):
     text = "q,a,b,c,y\n" + "".join(
         f"{question},{choices},{label}\n" for question, choices, label in rows
     )
-    found = read_custom(write(text, "train.csv"), "train_file", OWN, label_kind=kind)
+    found = read_custom(SourceFile(write(text, "train.csv"), "train_file"), OWN, label_kind=kind)
     assert found.labels.tolist() == [1, 2, 0]
     assert found.num_choices.tolist() == [2, 3, 2]
     assert found.pairs()[0] == ["Water is"] * 2 + ["A tree is"] * 3 + ["The sky is"] * 2
@@ -127,8 +137,7 @@ def test_json_lines_hold_lists_of_any_length(write):
         "race.jsonl",
     )
     found = read_custom(
-        path,
-        "train_file",
+        SourceFile(path, "train_file"),
         ChoiceColumns(choices=("options",), question="q", context="article", label="y", id="id"),
     )
     assert (found.ids, found.labels.tolist(), found.num_choices.tolist()) == (
@@ -151,18 +160,18 @@ def test_choices_with_names_of_their_own(write):
         "x.jsonl",
     )
     columns = ChoiceColumns(choices=("choices",), question="q", label="y")
-    assert read_custom(path, "train_file", columns).labels.tolist() == [2]
+    assert read_custom(SourceFile(path, "train_file"), columns).labels.tolist() == [2]
     # CommonsenseQA and ARC have letters, which need not be in order.
     lettered = {"text": ["a", "b", "c"], "label": ["C", "A", "B"]}
     rows = [{"q": "Who?", "choices": lettered, "y": letter} for letter in "ABC"]
     path = write(json_lines(*rows), "letters.jsonl")
-    assert read_custom(path, "train_file", columns).labels.tolist() == [1, 2, 0]
+    assert read_custom(SourceFile(path, "train_file"), columns).labels.tolist() == [1, 2, 0]
     path = write(
         json_lines({"q": "Who?", "choices": {"text": ["a", "b"], "label": ["1", "2"]}, "y": "0"}),
         "y.jsonl",
     )
     assert "y.jsonl:1: the label '0' is none of the 2 choices: 1, 2 is expected" in refusal(
-        read_custom, path, "train_file", columns
+        read_custom, SourceFile(path, "train_file"), columns
     )
 
 
@@ -187,7 +196,8 @@ def test_choices_with_names_of_their_own(write):
 )
 def test_bad_rows(write, old, new, expected):
     assert old in SWAG
-    assert expected in refusal(read_swag, write(SWAG.replace(old, new), "train.csv"), "train_file")
+    source = SourceFile(write(SWAG.replace(old, new), "train.csv"), "train_file")
+    assert expected in refusal(read_swag, source)
 
 
 @pytest.mark.parametrize(
@@ -211,18 +221,17 @@ def test_bad_objects(write, value, expected):
     path = write(json_lines({"q": "Who?", "options": ["a", "b"], "y": "B"} | value), "train.jsonl")
     message = refusal(
         read_custom,
-        path,
-        "train_file",
+        SourceFile(path, "train_file"),
         ChoiceColumns(choices=("options",), question="q", label="y"),
     )
     assert message.startswith(f"{path}:1: ") and expected in message
 
 
 def test_the_real_files(real_data):
-    swag = read_swag(str(real_data / "swag/swag_val_first91.csv"), "dev_file")
+    swag = read_swag(SourceFile(str(real_data / "swag/swag_val_first91.csv"), "dev_file"))
     assert len(swag) == 91 and swag.labels.max() == 3
     sizes = [
-        len(read_swag(str(real_data / f"swag/codah_fold0_{split}.swag.csv"), "x"))
+        len(read_swag(SourceFile(str(real_data / f"swag/codah_fold0_{split}.swag.csv"), "x")))
         for split in ("train", "dev", "test")
     ]
     assert sizes == [1665, 556, 555]

@@ -4,10 +4,11 @@ import pytest
 
 from bert_common.errors import UserError
 from data_gen.labeled.row_stream import RowStream
+from data_gen.labeled.rows import SourceFile
 
 
 def rows(path, name="text"):
-    return list(RowStream(str(path), "input_file", [(name, "text_a_column")]))
+    return list(RowStream(SourceFile(str(path), "input_file"), [(name, "text_a_column")]))
 
 
 @pytest.mark.parametrize("position", [0, 1, 2, 3])

@@ -10,6 +10,7 @@ from bert_common.errors import UserError
 from data_gen.labeled.glue import GLUE_TASKS, read_split
 from data_gen.labeled.labeled_texts import LabeledTexts, read_labeled_file
 from data_gen.labeled.multiple_choice import ChoiceColumns, read_custom
+from data_gen.labeled.rows import SourceFile
 from data_gen.labeled.sentence_pairs import SentencePairs, read_columns
 from data_gen.labeled.squad import read_squad
 from data_gen.labeled.tagged_files import read_tagged_file
@@ -17,27 +18,25 @@ from data_gen.labeled.tagged_files import read_tagged_file
 
 def read_texts(path, skip):
     return read_labeled_file(
-        path, "train_file", text_a_column="text", label_column="label", skip_bad_rows=skip
+        SourceFile(path, "train_file", skip_bad_rows=skip),
+        text_a_column="text",
+        label_column="label",
     )
 
 
 def read_choices(path, skip):
     return read_custom(
-        path,
-        "train_file",
+        SourceFile(path, "train_file", skip_bad_rows=skip),
         ChoiceColumns(choices=("a", "b"), question="q", label="y"),
         label_kind="index",
-        skip_bad_rows=skip,
     )
 
 
 def read_pairs(path, skip):
     return read_columns(
-        path,
-        "train_file",
+        SourceFile(path, "train_file", skip_bad_rows=skip),
         [("a", "text_a_column"), ("b", "text_b_column")],
         ("s", "label_column"),
-        skip_bad_rows=skip,
     )
 
 
@@ -89,7 +88,7 @@ FILES = {
     "tags.conll": (
         b"Ada B-PER\n\nin O\nRome I-LOC\n\nnew O x\n\nat O\nhome O\n\nan I-PER\n",
         lambda path, skip: read_tagged_file(
-            path, "train_file", tag_scheme="iob2", skip_bad_rows=skip
+            SourceFile(path, "train_file", skip_bad_rows=skip), tag_scheme="iob2"
         ),
         {
             4: "I-LOC after the tag O is wrong in IOB2",
@@ -250,7 +249,7 @@ def test_articles_documents_contexts_and_paragraphs_stay_together(tmp_path):
     assert (len(train), len(dev), len(dev.contexts)) == (24, 6, 6) and not articles[0] & articles[1]
     path = tmp_path / "train.conll"
     path.write_text("\n".join(f"-DOCSTART-\n\na{d} O\nb B-X\n\nc{d} I-X\n" for d in range(10)))
-    train, dev = read_tagged_file(str(path), "train_file").split(0.3, 1)
+    train, dev = read_tagged_file(SourceFile(str(path), "train_file")).split(0.3, 1)
     assert (len(train), len(dev), len(dev.words)) == (14, 6, 9) and len(
         set(dev.documents.tolist())
     ) == 3
@@ -260,8 +259,7 @@ def test_articles_documents_contexts_and_paragraphs_stay_together(tmp_path):
         "q\tc\ta\tb\ty\n" + "".join(f"q{n}\tcontext {n // 4}\tx\ty\t0\n" for n in range(40))
     )
     train, dev = read_custom(
-        str(path),
-        "train_file",
+        SourceFile(str(path), "train_file"),
         ChoiceColumns(choices=("a", "b"), question="q", context="c", label="y"),
     ).split(0.2, 1)
     assert len(dev) == 8 and not set(train.contexts) & set(dev.contexts)

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from data_gen.labeled.rows import SourceFile
 from data_gen.labeled.sentence_pairs import (
     read_columns,
     read_nli,
@@ -19,7 +20,7 @@ PAIR = (("a", "text_a_column"), ("b", "text_b_column"))
 def test_triples_with_a_negative_that_is_missing(tmp_path):
     path = tmp_path / "train.csv"
     path.write_text('a,b,no\none,"two, three",four\nfive,six,\n')
-    found = read_columns(str(path), "train_file", [*PAIR, ("no", "negative_columns")])
+    found = read_columns(SourceFile(str(path), "train_file"), [*PAIR, ("no", "negative_columns")])
     assert (
         found.columns == [["one", "five"], ["two, three", "six"], ["four", ""]]
         and found.labels is None
@@ -35,17 +36,19 @@ def test_scores(tmp_path):
             for score in (0, 0.5, 1)
         )
     )
-    found = read_columns(str(path), "dev_file", PAIR, ("s", "label_column"))
+    found = read_columns(SourceFile(str(path), "dev_file"), PAIR, ("s", "label_column"))
     np.testing.assert_allclose(found.labels, [0, 0.5, 1])
-    same = read_columns(str(path), "dev_file", PAIR, ("t", "label_column"), highest_score=5)
+    same = read_columns(
+        SourceFile(str(path), "dev_file"), PAIR, ("t", "label_column"), highest_score=5
+    )
     np.testing.assert_array_equal(same.labels, found.labels)
     assert_refused(
-        lambda: read_columns(str(path), "dev_file", PAIR, ("t", "label_column")),
+        lambda: read_columns(SourceFile(str(path), "dev_file"), PAIR, ("t", "label_column")),
         f"{path}: 2 of 3 rows are bad: line 2: the score is 2.5, at most 1 is expected: give the highest as "
         "--highest_score",
     )
     assert_refused(
-        lambda: read_columns(str(path), "dev_file", (PAIR[0], ("c", "text_b_column"))),
+        lambda: read_columns(SourceFile(str(path), "dev_file"), (PAIR[0], ("c", "text_b_column"))),
         "no column 'c' (--text_b_column)",
     )
 
@@ -54,19 +57,19 @@ def test_empty_texts_are_refused(tmp_path):
     path = tmp_path / "train.tsv"
     path.write_text("a\tb\nx\ty\nz\t \n")
     assert_refused(
-        lambda: read_columns(str(path), "train_file", PAIR),
+        lambda: read_columns(SourceFile(str(path), "train_file"), PAIR),
         f"{path}:3: the text is empty (column 'b')",
     )
     (tmp_path / "blank.txt").write_text("\n\n")
     assert_refused(
-        lambda: read_texts(str(tmp_path / "blank.txt"), "train_file", None),
+        lambda: read_texts(SourceFile(str(tmp_path / "blank.txt"), "train_file"), None),
         "one text per line is expected",
     )
 
 
 def test_texts_alone_belong_to_themselves(tmp_path):
     (tmp_path / "lines.txt").write_text("One, two.\n\nThree.\n")
-    found = read_texts(str(tmp_path / "lines.txt"), "train_file", None)
+    found = read_texts(SourceFile(str(tmp_path / "lines.txt"), "train_file"), None)
     assert found.columns == [["One, two.", "Three."]] * 2
 
 
@@ -84,14 +87,15 @@ def test_entailments_are_pairs_and_contradictions_hard_negatives(tmp_path):
     ]
     path.write_text("s1\ts2\tlabel\n" + "".join("\t".join(row) + "\n" for row in rows))
     names = [("s1", "text_a_column"), ("s2", "text_b_column"), ("label", "label_column")]
-    assert read_nli(str(path), "train_file", names).columns == [
+    assert read_nli(SourceFile(str(path), "train_file"), names).columns == [
         ["p", "p", "p", "r"],
         ["e1", "e2", "e3", "e4"],
         ["c1", "c2", "c1", ""],
     ]
     path.write_text("s1\ts2\tlabel\np\tq\tneutral\n")
     assert_refused(
-        lambda: read_nli(str(path), "train_file", names), "no row is labeled 'entailment'"
+        lambda: read_nli(SourceFile(str(path), "train_file"), names),
+        "no row is labeled 'entailment'",
     )
 
 

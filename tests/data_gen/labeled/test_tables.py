@@ -7,16 +7,18 @@ from hypothesis import strategies as st
 
 from bert_common.errors import UserError
 from data_gen.labeled.labeled_texts import read_labeled_file
+from data_gen.labeled.rows import SourceFile
 from tests.data_gen.labeled.common import json_lines, refusal
 
 LABELS = ["bad", "good"]
 TSV = "text\tlabel\nA fine day.\tgood\nA dull one.\tbad\n"
 
 
-def read(path, labels=LABELS, label="label", text_a="text", text_b=None, **options):
+def read(
+    path, labels=LABELS, label="label", text_a="text", text_b=None, file_format="auto", **options
+):
     return read_labeled_file(
-        path,
-        "train_file",
+        SourceFile(path, "train_file", file_format),
         text_a_column=text_a,
         text_b_column=text_b,
         label_column=label,
@@ -331,7 +333,7 @@ def test_what_is_refused(write, name, content, options, message):
 def test_what_was_guessed_about_a_file_is_said(tmp_path, name, text, columns, expected):
     path = tmp_path / name
     path.write_text(text)
-    texts = read_labeled_file(str(path), "train_file", text_a_column=columns[0])
+    texts = read_labeled_file(SourceFile(str(path), "train_file"), text_a_column=columns[0])
     assert len(texts.notes) == 1 and expected in texts.notes[0]
 
 
@@ -354,12 +356,12 @@ def test_what_is_no_class(write, labels, message):
     )
     columns = {"text_a_column": "text", "label_column": "label"}
     if message is None:
-        assert len(read_labeled_file(path, "train_file", **columns).label_names) == 2
+        assert len(read_labeled_file(SourceFile(path, "train_file"), **columns).label_names) == 2
         return
     with pytest.raises(UserError, match=message):
-        read_labeled_file(path, "train_file", **columns)
+        read_labeled_file(SourceFile(path, "train_file"), **columns)
     if "-1" in labels:
-        texts = read_labeled_file(path, "train_file", skip_bad_rows=9, **columns)
+        texts = read_labeled_file(SourceFile(path, "train_file", skip_bad_rows=9), **columns)
         assert len(texts) == 18 and "-1" not in texts.label_names
 
 
@@ -375,9 +377,11 @@ def test_scores_with_decimal_commas(write, scores, expected):
     path = write("text;y\n" + "".join(f"a {row};{y}\n" for row, y in enumerate(scores)), "a.csv")
     arguments = {"text_a_column": "text", "label_column": "y", "regression": True}
     if expected is None:
-        assert "is not a finite number" in refusal(read_labeled_file, path, "x", **arguments)
+        assert "is not a finite number" in refusal(
+            read_labeled_file, SourceFile(path, "x"), **arguments
+        )
         return
-    found = read_labeled_file(path, "train_file", **arguments)
+    found = read_labeled_file(SourceFile(path, "train_file"), **arguments)
     assert np.allclose(found.labels, expected)
     assert any("decimal commas" in note for note in found.notes)
 
@@ -387,14 +391,16 @@ def test_inner_marks_with_a_backslash(write):
     rows = [(f'"he said \\"cold {row}\\" and left"', "ab"[row % 2]) for row in range(4)]
     path = write("text\tlabel\n" + "".join(f"{text}\t{y}\n" for text, y in rows), "a.tsv")
     columns = {"text_a_column": "text", "label_column": "label"}
-    found = read_labeled_file(path, "train_file", **columns)
+    found = read_labeled_file(SourceFile(path, "train_file"), **columns)
     assert found.text_a[0] == 'he said "cold 0" and left'
     # Other backslashes and marks are characters.
     path = write('text\tlabel\n"a" \\n b\tx\n5" \\" c\ty\n', "b.tsv")
-    assert read_labeled_file(path, "x", **columns).text_a == ['"a" \\n b', '5" \\" c']
+    assert read_labeled_file(SourceFile(path, "x"), **columns).text_a == ['"a" \\n b', '5" \\" c']
 
 
 def test_classes_that_differ_in_case_are_said(write):
     path = write("text,label\n" + "a,Pos\nb,pos\nc,neg\n" * 3, "a.csv")
-    texts = read_labeled_file(path, "train_file", text_a_column="text", label_column="label")
+    texts = read_labeled_file(
+        SourceFile(path, "train_file"), text_a_column="text", label_column="label"
+    )
     assert any("3 classes differ in their case only: 'Pos', 'neg'" in note for note in texts.notes)

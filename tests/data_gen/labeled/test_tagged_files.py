@@ -7,8 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bert_common.errors import UserError
-from data_gen.labeled.tagged_files import TaggedSentences, read_tagged_file
+from data_gen.labeled import tagged_files
+from data_gen.labeled.rows import SourceFile
+from data_gen.labeled.tagged_files import TaggedSentences
 from tests.data_gen.labeled.common import json_lines
+
+
+def read_tagged_file(path, flag, file_format="auto", **options):
+    return tagged_files.read_tagged_file(SourceFile(path, flag, file_format), **options)
 
 
 def sentences(read: TaggedSentences) -> list[list[tuple[str, str | None]]]:

@@ -10,6 +10,7 @@ from data_gen.labeled.glue import find_task, read_split
 from data_gen.labeled.labeled_texts import read_labeled_file
 from data_gen.labeled.multiple_choice import read_swag
 from data_gen.labeled.row_stream import RowStream
+from data_gen.labeled.rows import SourceFile
 
 TWIN = '{"text": "a", "label": "x", "label": "y"}'
 
@@ -31,10 +32,13 @@ def test_a_key_costs_its_row(tmp_path):
     path.write_text(f"{good}{TWIN}\n")
     columns = {"text_a_column": "text", "label_column": "label"}
     with pytest.raises(UserError, match=r"rows.jsonl:3: not JSON: the key 'label' is .* twice"):
-        read_labeled_file(str(path), "train_file", **columns)
-    texts = read_labeled_file(str(path), "train_file", skip_bad_rows=True, **columns)
+        read_labeled_file(SourceFile(str(path), "train_file"), **columns)
+    texts = read_labeled_file(SourceFile(str(path), "train_file", skip_bad_rows=True), **columns)
     assert list(texts.text_a) == ["b", "c"] and texts.left_out[0]["line"] == 3
-    faults = [row.fault for row in RowStream(str(path), "input_file", [("text", "text_a_column")])]
+    faults = [
+        row.fault
+        for row in RowStream(SourceFile(str(path), "input_file"), [("text", "text_a_column")])
+    ]
     assert faults[:2] == [None, None] and "twice" in faults[2]
 
 
@@ -56,11 +60,11 @@ def test_columns(tmp_path, ending, twin):
 
     def read():
         return read_labeled_file(
-            str(path), "train_file", text_a_column="text", label_column="label"
+            SourceFile(str(path), "train_file"), text_a_column="text", label_column="label"
         )
 
     def stream():
-        return list(RowStream(str(path), "input_file", [("text", "text_a_column")]))
+        return list(RowStream(SourceFile(str(path), "input_file"), [("text", "text_a_column")]))
 
     if twin == "text":
         with pytest.raises(UserError, match="2 columns are called 'text'"):
@@ -81,18 +85,20 @@ def test_columns_of_official_files(tmp_path):
     header = ",sent1,sent2,ending0,ending1,label,sent2,,\n"
     (tmp_path / "swag.csv").write_text(header + "0,a,b,c,d,1,e,,\n")
     with pytest.raises(UserError, match="2 columns are called 'sent2'"):
-        read_swag(str(tmp_path / "swag.csv"), "train_file")
+        read_swag(SourceFile(str(tmp_path / "swag.csv"), "train_file"))
     # The commas at the ends are of no column.
     (tmp_path / "swag.csv").write_text(
         header.replace("label,sent2", "label,x") + "7,a,b,c,d,1,,,\n"
     )
-    assert read_swag(str(tmp_path / "swag.csv"), "train_file").ids == ["7"]
+    assert read_swag(SourceFile(str(tmp_path / "swag.csv"), "train_file")).ids == ["7"]
 
 
 def test_ids_are_counted(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("id,text\n1,a\n2,b\n1,c\n1,d\n")
-    texts = read_labeled_file(str(path), "test_file", text_a_column="text", id_column="id")
+    texts = read_labeled_file(
+        SourceFile(str(path), "test_file"), text_a_column="text", id_column="id"
+    )
     assert len(texts) == 4
     (note,) = [note for note in texts.notes if "id of an earlier" in note]
     assert "2 rows have the id of an earlier one, the first is '1' in line 4" in note
@@ -107,8 +113,7 @@ def test_names_of_classes(tmp_path):
     parquet.write_table(table.replace_schema_metadata(info), tmp_path / "rows.parquet")
     with pytest.raises(UserError, match="two classes of column 'label' have one name"):
         read_labeled_file(
-            str(tmp_path / "rows.parquet"),
-            "train_file",
+            SourceFile(str(tmp_path / "rows.parquet"), "train_file"),
             text_a_column="text",
             label_column="label",
         )

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from bert_common.errors import UserError
+from data_gen.labeled.rows import SourceFile
 from data_gen.labeled.tagged_files import read_tagged_file
 
 # Word, tag, part of speech.
@@ -94,7 +95,9 @@ def test_words_and_tags_are_found(write, name):
     text, file_name = LAYOUTS[name]
     path = write(text, file_name)
     for flag in ("train_file", "test_file"):
-        found = read_tagged_file(path, flag, tag_scheme="auto", needs_tags=flag == "train_file")
+        found = read_tagged_file(
+            SourceFile(path, flag), tag_scheme="auto", needs_tags=flag == "train_file"
+        )
         assert found.words == WORDS
         assert [found.tag_names[tag] for tag in found.tags] == TAGS
         assert found.row_lengths.tolist() == [4] * len(SENTENCES)
@@ -107,7 +110,7 @@ def test_words_and_tags_are_found(write, name):
 @pytest.mark.parametrize("is_first", [True, False])
 def test_plain_tags_before_or_after_their_words(write, is_first):
     path = write(text_of(lambda s, n, w, t, p: f"{p}\t{w}" if is_first else f"{w}\t{p}"))
-    found = read_tagged_file(path, "train_file", tag_scheme="auto")
+    found = read_tagged_file(SourceFile(path, "train_file"), tag_scheme="auto")
     assert found.words == WORDS and [found.tag_names[tag] for tag in found.tags] == PLAIN
 
 
@@ -123,44 +126,50 @@ def test_what_can_not_be_told_is_refused_with_the_columns(write, row):
     path = write(text_of(row))
     message = rf"{re.escape(path)}: the columns .* column 0 has .*: give --word_column and"
     with pytest.raises(UserError, match=message):
-        read_tagged_file(path, "train_file")
-    found = read_tagged_file(path, "train_file", word_column="0", label_column="1")
+        read_tagged_file(SourceFile(path, "train_file"))
+    found = read_tagged_file(SourceFile(path, "train_file"), word_column="0", label_column="1")
     assert len(found.words) == len(WORDS)
 
 
 def test_a_text_without_entities_is_evaluated_and_not_trained_on(write):
     path = write("Tom O\nwaits O\n\n" * 20)
-    assert read_tagged_file(path, "dev_file").tag_names == ("O",)
+    assert read_tagged_file(SourceFile(path, "dev_file")).tag_names == ("O",)
     with pytest.raises(UserError, match="every word has the tag O: there is no entity to learn"):
-        read_tagged_file(path, "train_file")
+        read_tagged_file(SourceFile(path, "train_file"))
     path = write('{"tokens": ["Tom"], "ner_tags": [1]}\n' * 20, "x.jsonl")
     with pytest.raises(UserError, match="the tag 1 is a number without a name"):
-        read_tagged_file(path, "train_file")
+        read_tagged_file(SourceFile(path, "train_file"))
 
 
 @pytest.mark.parametrize("cell", ["(PER(LOC)", "*)", "(PER*"])
 def test_brackets_that_are_nested_or_open_are_refused(write, cell):
     path = write("x *\ny (PER)\nz *\n\n" * 11 + f"x *\ny (PER)\nz {cell}\n")
     with pytest.raises(UserError, match=":45: .*bracket"):
-        read_tagged_file(path, "train_file", tag_scheme="auto", label_column="1")
+        read_tagged_file(SourceFile(path, "train_file"), tag_scheme="auto", label_column="1")
 
 
 def test_words_that_begin_with_the_sign_of_comments(write):
     path = write("#rome B-LOC\nTom B-PER\n\n# O\nis O\n\n# note\nx O\n")
-    assert read_tagged_file(path, "train_file").words == ["#rome", "Tom", "#", "is", "x"]
+    assert read_tagged_file(SourceFile(path, "train_file")).words == [
+        "#rome",
+        "Tom",
+        "#",
+        "is",
+        "x",
+    ]
 
 
 @pytest.mark.parametrize("sign", ["/", "::", "\u3000"])
 def test_a_word_with_its_tag_in_one_column_is_refused(write, sign):
     path = write(text_of(lambda s, n, w, t, p: f"{w}{sign}{t}"))
     with pytest.raises(UserError, match="words and tags are in one column, such as 'Tom"):
-        read_tagged_file(path, "test_file", needs_tags=False)
+        read_tagged_file(SourceFile(path, "test_file"), needs_tags=False)
 
 
 def test_texts_and_tables_of_texts_are_named(write):
     path = write("Tom went home.\nNobody came at all.\nIt was late, and it rained.\n" * 9)
     with pytest.raises(UserError, match="most lines have other numbers of columns .* tags texts"):
-        read_tagged_file(path, "test_file", needs_tags=False)
+        read_tagged_file(SourceFile(path, "test_file"), needs_tags=False)
     path = write("text,label\nA good film.,pos\nA dull one.,neg\n", "reviews.csv")
     with pytest.raises(UserError, match=r"reviews.csv:2: column 0 has texts, .*run_classifier.py"):
-        read_tagged_file(path, "train_file")
+        read_tagged_file(SourceFile(path, "train_file"))

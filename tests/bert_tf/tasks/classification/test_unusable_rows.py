@@ -15,6 +15,7 @@ from bert_tf.tasks.classification.data import (
 )
 from bert_tf.tasks.classification.task import _with_gaps, write_predictions
 from data_gen.labeled.labeled_texts import read_labeled_file
+from data_gen.labeled.rows import SourceFile
 
 # Rows 0, 2 and 5 have no text; the last row has a column too many.
 ROWS = ["a,", "b,one", "c,", "d,two", "e,three", "f, ", "g,four,five"]
@@ -24,7 +25,10 @@ def read(tmp_path, rows=ROWS):
     path = tmp_path / "test.csv"
     path.write_text("\n".join(["key,text", *rows]) + "\n")
     return read_labeled_file(
-        str(path), "test_file", text_a_column="text", id_column="key", keep_unusable=True
+        SourceFile(str(path), "test_file"),
+        text_a_column="text",
+        id_column="key",
+        keep_unusable=True,
     )
 
 
