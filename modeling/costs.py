@@ -60,8 +60,8 @@ def encoder_parameters(config: BertConfig) -> int:
 def training_bytes(
     config: BertConfig,
     tokens: float,
-    frozen_layers: int = 0,
-    frozen_embeddings: bool = False,
+    freeze_layers: int = 0,
+    freeze_embeddings: bool = False,
     half_precision: bool = False,
 ) -> float:
     """Returns a lower bound of the memory of a training step, in bytes.
@@ -72,14 +72,14 @@ def training_bytes(
     Args:
       config: of the model.
       tokens: of the micro-batch, with padding.
-      frozen_layers: number of the lowest layers that are not trained.
-      frozen_embeddings: whether the embeddings are not trained.
+      freeze_layers: number of the lowest layers that are not trained.
+      freeze_embeddings: whether the embeddings are not trained.
       half_precision: whether activations have 16 bits.
     """
-    trained_layers = max(config.num_hidden_layers - frozen_layers, 0)
+    trained_layers = max(config.num_hidden_layers - freeze_layers, 0)
     units = trained_layers * config.hidden_size + config.intermediate_size
     activations = tokens * units * (2 if half_precision else 4)
-    copies = 1 if frozen_layers or frozen_embeddings else 4
+    copies = 1 if freeze_layers or freeze_embeddings else 4
     return encoder_parameters(config) * BYTES_PER_FLOAT * copies + activations
 
 
@@ -129,8 +129,8 @@ def training_flops(
     sequence_length: int | np.ndarray,
     predictions: int,
     *,
-    frozen_layers: int = 0,
-    frozen_embeddings: bool = False,
+    freeze_layers: int = 0,
+    freeze_embeddings: bool = False,
     has_lora: bool = False,
 ) -> float | np.ndarray:
     """Returns the floating-point operations of a training step for one row.
@@ -141,9 +141,9 @@ def training_flops(
       config: of the model.
       sequence_length: S, tokens with padding; or the lengths of several rows.
       predictions: P, positions that are projected to the vocabulary; 0 without the masked-LM head.
-      frozen_layers: number of the lowest layers that are not trained: their kernels have no
+      freeze_layers: number of the lowest layers that are not trained: their kernels have no
         gradients.
-      frozen_embeddings: whether no gradient goes through these layers at all.
+      freeze_embeddings: whether no gradient goes through these layers at all.
       has_lora: whether kernels of the encoder and embeddings have no gradient; the LoRA matrices
         are not counted.
     """
@@ -164,10 +164,10 @@ def training_flops(
         trained_layer = 2 * kernels + 3 * attention
     else:
         trained_layer = 3 * kernels + 3 * attention
-    if frozen_embeddings or has_lora:
+    if freeze_embeddings or has_lora:
         frozen_layer = kernels + attention
     else:
         frozen_layer = 2 * kernels + 3 * attention
-    frozen = min(frozen_layers, config.num_hidden_layers)
+    frozen = min(freeze_layers, config.num_hidden_layers)
     trained = config.num_hidden_layers - frozen
     return frozen * frozen_layer + trained * trained_layer + 3 * head

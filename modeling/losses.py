@@ -633,7 +633,7 @@ class DistillationLoss(HeadLoss):
 
 def distillation_loss(
     hard: HeadLoss,
-    weight: float,
+    distillation_weight: float,
     temperature: float,
     soft_labels: Callable[[dict], object] = lambda features: features[SOFT_LABELS],
 ) -> DistillationLoss:
@@ -641,8 +641,8 @@ def distillation_loss(
 
     Args:
       hard: the loss of the labels.
-      weight: of the teacher's part, from 0 to 1; the labels get the remainder. Features may have
-        "is_labeled" [B], 0 for examples that learn from the teacher alone.
+      distillation_weight: of the teacher's part, from 0 to 1; the labels get the remainder.
+        Features may have "is_labeled" [B], 0 for examples that learn from the teacher alone.
       temperature: divides the student's logits before the softmax.
       soft_labels: function of the features that returns the teacher's soft labels, which
         `hard.soft_labels` has made at the same temperature.
@@ -659,7 +659,7 @@ def distillation_loss(
         loss_weights=hard.loss_weights,
         parts=hard.parts,
         hard=hard,
-        weight=weight,
+        weight=distillation_weight,
         temperature=temperature,
     )
 

@@ -22,7 +22,7 @@ from bert_tf.runs.task import Run, Task
 from bert_tf.runs.trainer import Trainer
 from bert_tf.training import run_directory
 from bert_tf.training.callbacks import RunEnd, RunStart
-from bert_tf.training.devices import Devices, set_up
+from bert_tf.training.devices import Devices, TpuAddress, set_up
 from bert_tf.training.phases import flops_ahead
 from bert_tf.training.signals import Interrupted
 
@@ -200,9 +200,7 @@ def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devic
         options.strategy_kind,
         options.precision,
         jit_compile,
-        options.tpu_name,
-        options.tpu_zone,
-        options.gcp_project,
+        TpuAddress(options.tpu_name, options.tpu_zone, options.gcp_project),
         paths,
         options.deterministic,
     )

@@ -274,8 +274,8 @@ def row_flops(
         config,
         length,
         predictions,
-        frozen_layers=options.freeze_layers,
-        frozen_embeddings=options.freeze_embeddings,
+        freeze_layers=options.freeze_layers,
+        freeze_embeddings=options.freeze_embeddings,
         has_lora=bool(options.lora),
     )
 

@@ -88,8 +88,8 @@ class CheckpointManager:
     Args:
       variables: path → variable, see `variables_of`.
       step: the variable that counts the steps.
-      interval: number of steps between checkpoints.
-      keep: number of newest checkpoints that stay; 0 keeps all.
+      save_checkpoints_steps: number of steps between checkpoints.
+      keep_checkpoint_max: number of newest checkpoints that stay; 0 keeps all.
       lora: the LoRA weights whose merged kernels are among the variables.
     """
 
@@ -98,16 +98,16 @@ class CheckpointManager:
         variables: Mapping[str, tf.Variable],
         directory: str,
         step: tf.Variable,
-        interval: int,
-        keep: int,
+        save_checkpoints_steps: int,
+        keep_checkpoint_max: int,
         lora: LoraWeights | None = None,
     ):
         self.directory = directory
         self._checkpoint = native.checkpoint_of(variables)
         self._variables = {**variables, "save_counter": self._checkpoint.save_counter}
         self._step = step
-        self._interval = interval
-        self._keep = keep
+        self._save_checkpoints_steps = save_checkpoints_steps
+        self._keep_checkpoint_max = keep_checkpoint_max
         self._lora = lora
         # The step of the newest checkpoint that this process has restored or written.
         self._saved_step: int | None = None
@@ -176,7 +176,7 @@ class CheckpointManager:
         step = int(self._step.numpy())
         if step == self._saved_step:
             return None
-        if check_interval and step % self._interval:
+        if check_interval and step % self._save_checkpoints_steps:
             return None
         prefix = os.path.join(self.directory, f"{CHECKPOINT_NAME}-{step}")
         existing_steps = saved_steps(self.directory)
@@ -191,8 +191,8 @@ class CheckpointManager:
             self._lora.merge()
         with _saving(prefix):
             _write(self._checkpoint, prefix)
-            # A slice from -0 has all steps, so that a `keep` of 0 keeps all.
-            kept_steps = [*existing_steps, step][-self._keep :]
+            # A slice from -0 has all steps, so that 0 keeps all.
+            kept_steps = [*existing_steps, step][-self._keep_checkpoint_max :]
             # The state file first: it must never name a checkpoint that is gone.
             native.write_state(self.directory, kept_steps)
             for old_step in existing_steps:

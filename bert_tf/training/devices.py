@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 import urllib.parse
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -93,13 +94,22 @@ class Devices:
         return f"{self.description}, {self.precision}"
 
 
+class TpuAddress(NamedTuple):
+    """Where the TPU of a run is; the fields are options of `DeviceOptions`."""
+
+    tpu_name: str | None = None
+    tpu_zone: str | None = None
+    gcp_project: str | None = None
+
+
+_NO_TPU = TpuAddress()
+
+
 def set_up(
     distribution_strategy: str = "auto",
     precision: str = "auto",
     jit_compile: str = "auto",
-    tpu_name: str | None = None,
-    tpu_zone: str | None = None,
-    gcp_project: str | None = None,
+    tpu: TpuAddress = _NO_TPU,
     paths: tuple[str, ...] = (),
     deterministic: bool = False,
 ) -> Devices:
@@ -121,9 +131,9 @@ def set_up(
     needs_tensorflow("a run")
     _quiet_absl()
     # The strategy of a cluster must be made before TensorFlow computes anything.
-    cluster = cluster_of(distribution_strategy, tpu_name)
+    cluster = cluster_of(distribution_strategy, tpu.tpu_name)
     if distribution_strategy == "auto":
-        if tpu_name:
+        if tpu.tpu_name:
             distribution_strategy = "tpu"
         elif cluster:
             distribution_strategy = "multi_worker_mirrored"
@@ -134,7 +144,7 @@ def set_up(
     num_workers = 1
     is_chief = True
     if distribution_strategy == "tpu":
-        strategy = _tpu_strategy(tpu_name, tpu_zone, gcp_project, paths)
+        strategy = _tpu_strategy(tpu, paths)
     elif cluster:
         num_workers = len(cluster.names)
         is_chief = cluster.index == 0
@@ -233,14 +243,13 @@ def _mirrored_strategy() -> tf.distribute.MirroredStrategy:
     return tf.distribute.MirroredStrategy([device.name for device in devices])
 
 
-def _tpu_strategy(
-    name: str | None, zone: str | None, project: str | None, paths: tuple[str, ...]
-) -> tf.distribute.TPUStrategy:
+def _tpu_strategy(tpu: TpuAddress, paths: tuple[str, ...]) -> tf.distribute.TPUStrategy:
     """Resolves, connects and initializes a TPU, as the TensorFlow guide "Use TPUs" does.
 
     A remote TPU has no access to this machine's files; that is checked first, as connecting takes a
     minute.
     """
+    name = tpu.tpu_name
     if not name:
         raise UserError(
             "--distribution_strategy=tpu needs --tpu_name (a Cloud TPU's name, a grpc:// address, "
@@ -255,7 +264,7 @@ def _tpu_strategy(
                 )
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
-            tpu=name, zone=zone, project=project
+            tpu=name, zone=tpu.tpu_zone, project=tpu.gcp_project
         )
         if is_remote:
             # TensorFlow itself would wait for many minutes if nobody listens.

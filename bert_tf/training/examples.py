@@ -310,7 +310,7 @@ def training_dataset(
     start_step: int,
     lengths: np.ndarray,
     context: tf.distribute.InputContext,
-    consecutive: bool = False,
+    original_batches: bool = False,
 ) -> tf.data.Dataset:
     """Returns endless epochs for the replicas of one host.
 
@@ -318,7 +318,7 @@ def training_dataset(
       batch_size: examples of a step on all replicas together.
       start_step: steps already made; one batch a step.
       context: which of how many hosts this is (`strategy.distribute_datasets_from_function`).
-      consecutive: whether to cut batches as the original does, see `consecutive_batch`.
+      original_batches: whether to cut batches as the original does, see `consecutive_batch`.
     """
     steps_per_epoch = -(-len(examples) // batch_size)
 
@@ -328,7 +328,7 @@ def training_dataset(
         return epoch_batches(examples.lengths, batch_size, seed, epoch)
 
     def make_batch(step: int) -> dict[str, np.ndarray]:
-        if consecutive:
+        if original_batches:
             indices = consecutive_batch(len(examples), batch_size, seed, step)
         else:
             epoch, number = divmod(step, steps_per_epoch)

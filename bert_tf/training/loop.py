@@ -53,7 +53,9 @@ def is_evaluation_due(step: int, interval: int, phases: Sequence[Phase]) -> bool
     return step % interval == 0 or any(step == phase.last_step for phase in phases)
 
 
-def is_over_early(patience: int, best_step: int | None, evaluated: Iterable[int]) -> bool:
+def is_over_early(
+    early_stopping_patience: int, best_step: int | None, evaluated: Iterable[int]
+) -> bool:
     """Early-stopping test: as many evaluations after the best one as the patience.
 
     Args:
@@ -63,7 +65,7 @@ def is_over_early(patience: int, best_step: int | None, evaluated: Iterable[int]
     if best_step is None:
         return False
     # All evaluations after the best one are worse, or they would be the best.
-    return sum(step > best_step for step in evaluated) >= patience
+    return sum(step > best_step for step in evaluated) >= early_stopping_patience
 
 
 class TimeLeft:

@@ -180,20 +180,20 @@ def _update(
     return tuple(tf.where(is_finite, new, old) for new, old in zip(updated, stored, strict=True))
 
 
-def layerwise_factors(names: Sequence[str], decay: float) -> list[float]:
+def layerwise_factors(names: Sequence[str], layerwise_lr_decay: float) -> list[float]:
     """Returns factors of learning rates that fall from layer to layer.
 
-    Heads and pooler have 1, the last layer `decay`, the one below it its square and so on, the
-    embeddings the smallest factor (Clark et al. 2020, ELECTRA, appendix B).
+    Heads and pooler have 1, the last layer `layerwise_lr_decay`, the one below it its square and so
+    on, the embeddings the smallest factor (Clark et al. 2020, ELECTRA, appendix B).
     """
     matches = [_LAYER.search(name) for name in names]
     num_layers = 1 + max((int(match[1]) for match in matches if match), default=-1)
     factors = []
     for name, match in zip(names, matches, strict=True):
         if match:
-            factors.append(decay ** (num_layers - int(match[1])))
+            factors.append(layerwise_lr_decay ** (num_layers - int(match[1])))
         elif name.startswith("bert/embeddings/"):
-            factors.append(decay ** (num_layers + 1))
+            factors.append(layerwise_lr_decay ** (num_layers + 1))
         else:
             factors.append(1.0)
     return factors

@@ -336,7 +336,9 @@ def check_training(
     return dataclasses.replace(data, questions=questions, notes=notes, left_out=tuple(left_out))
 
 
-def _unusable(data: SquadData, faults: dict[str, str], limit: int, skip: Skip) -> UserError:
+def _unusable(
+    data: SquadData, faults: dict[str, str], limit: int, skip_bad_answers: Skip
+) -> UserError:
     """Returns the error for questions without a usable answer, by the faults of their ids."""
     ids = [f"{id} ({fault})" for id, fault in faults.items()]
     # Many questions have one cause, and leaving them out would spoil the training.
@@ -344,7 +346,7 @@ def _unusable(data: SquadData, faults: dict[str, str], limit: int, skip: Skip) -
         remedy = "for SQuAD 2.0 give --version_2_with_negative"
     else:
         remedy = "fix them"
-    if skip:
+    if skip_bad_answers:
         remedy += f", or give their number, --skip_bad_answers={len(faults)}"
     elif len(faults) <= limit:
         remedy += ", or leave them out with --skip_bad_answers"

@@ -36,8 +36,8 @@ def test_a_training_step_needs_four_copies_and_the_activations():
     assert training_bytes(CONFIG, 100, half_precision=True) == 4 * parameters + 100 * 2 * (
         3 * 12 + 20
     )
-    assert training_bytes(CONFIG, 100, frozen_layers=2) == parameters + 100 * 4 * (12 + 20)
-    assert training_bytes(CONFIG, 0, frozen_embeddings=True) == parameters
+    assert training_bytes(CONFIG, 100, freeze_layers=2) == parameters + 100 * 4 * (12 + 20)
+    assert training_bytes(CONFIG, 0, freeze_embeddings=True) == parameters
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_what_is_frozen_has_no_gradients():
             SMALL,
             1,
             3,
-            frozen_layers=frozen_layers,
-            frozen_embeddings=frozen_embeddings,
+            freeze_layers=frozen_layers,
+            freeze_embeddings=frozen_embeddings,
             has_lora=has_lora,
         )
         # Attention has no kernels: its two gradients stay where gradients go through.

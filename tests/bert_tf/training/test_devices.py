@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from bert_tf.training import speed
-from bert_tf.training.devices import set_up
+from bert_tf.training.devices import TpuAddress, set_up
 from bert_tf.training.speed import compiled_for, describe_time, peak_rate, utilization
 from tests.bert_tf.training.common import default_devices
 
@@ -234,7 +234,9 @@ def test_precision_and_compilation_on_a_cpu(precision, dtype):
 def test_a_remote_tpu_needs_remote_paths():
     with pytest.raises(UserError, match="this one is local: /data/records"):
         set_up(
-            "tpu", tpu_name="grpc://10.0.0.1:8470", paths=("gs://bucket/out", None, "/data/records")
+            "tpu",
+            tpu=TpuAddress("grpc://10.0.0.1:8470"),
+            paths=("gs://bucket/out", None, "/data/records"),
         )
 
 
@@ -244,7 +246,7 @@ def test_a_tpu_that_does_not_answer_is_reported_at_once():
         silent.bind(("localhost", 0))
         name = f"grpc://localhost:{silent.getsockname()[1]}"
         with pytest.raises(UserError, match="the TPU can't be reached: .*refused") as error:
-            set_up("tpu", tpu_name=name, paths=("gs://bucket/out",))
+            set_up("tpu", tpu=TpuAddress(name), paths=("gs://bucket/out",))
     assert f"--tpu_name={name}" in str(error.value) and "\n" not in str(error.value)
 
 

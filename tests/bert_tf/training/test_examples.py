@@ -99,7 +99,7 @@ def test_consecutive_batches_cut_epochs_without_regard_to_their_ends(
 
 def test_the_originals_batches_are_full_and_of_any_length():
     examples, lengths = make(mrpc_like(30)), padded_lengths(128, 16)
-    seen = take(training_dataset(examples, 8, 0, 2, lengths, ONE, consecutive=True), 3)
+    seen = take(training_dataset(examples, 8, 0, 2, lengths, ONE, original_batches=True), 3)
     for step, batch in enumerate(seen, 2):
         assert batch["example_index"].tolist() == consecutive_batch(30, 8, 0, step).tolist()
         assert batch["is_real_example"].tolist() == [1] * 8
