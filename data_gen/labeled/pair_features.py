@@ -102,30 +102,33 @@ def encode_pairs(
 
 
 def encode_windows(
-    tokenizer: Tokenizer, texts: Sequence[str], max_seq_length: int, stride: int
+    tokenizer: Tokenizer, texts: Sequence[str], max_seq_length: int, window_stride: int
 ) -> WindowFeatures:
     """Returns the windows of E texts, in order.
 
     Args:
       max_seq_length: maximum number of tokens of a window, including [CLS] and [SEP]; at least 3.
-      stride: number of tokens from the start of a window to the next one. The last window of a text
-        ends with the text: it is as long as the others, and may overlap the one before it by more.
+      window_stride: number of tokens from the start of a window to the next one. The last window
+        of a text ends with the text: it is as long as the others, and may overlap the one before it
+        by more.
 
     Raises:
       ValueError: a window that can't hold a token, or a stride that leaves tokens out.
     """
     room = max_seq_length - 2
-    if not 1 <= stride <= room:
-        raise ValueError(f"stride is {stride}, it must be from 1 to {room}, the tokens of a window")
+    if not 1 <= window_stride <= room:
+        raise ValueError(
+            f"stride is {window_stride}, it must be from 1 to {room}, the tokens of a window"
+        )
     parts = []
     for first in range(0, max(len(texts), 1), _PORTION):
         ids, lengths, _ = tokenizer.encode_batch(texts[first : first + _PORTION])
         last_starts = np.maximum(lengths - room, 0)
         # The first window, and a ceiling division.
-        counts = 1 + -(-last_starts // stride)
+        counts = 1 + -(-last_starts // window_stride)
         text_of_window = np.repeat(np.arange(len(lengths)), counts)
         number = ragged_range(np.zeros_like(counts), counts)
-        starts = np.minimum(number * stride, last_starts[text_of_window])
+        starts = np.minimum(number * window_stride, last_starts[text_of_window])
         sizes = np.minimum(lengths[text_of_window] - starts, room)
         # From positions in a text to positions in the concatenated texts.
         starts += (np.cumsum(lengths) - lengths)[text_of_window]

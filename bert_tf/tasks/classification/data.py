@@ -217,7 +217,7 @@ def read_data(
     if long_texts.how != TRUNCATE:
         description["long_texts"] = long_texts.how
     if long_texts.is_windows:
-        description["window_stride"] = long_texts.stride
+        description["window_stride"] = long_texts.window_stride
     dev = {}
     test = {}
     for name, split in splits.items():

@@ -203,7 +203,7 @@ class ClassificationInference(TaskInference):
         # Cut the same windows as `encode_windows`: rows [W, (tokens)] and the text of each, [W].
         ids = self.tokenize(texts[0])[0].ids
         room = self.max_seq_length - 2
-        stride = self.long_texts.stride
+        stride = self.long_texts.window_stride
         lengths = ids.row_lengths()
         # The last window ends with the text: a text of `room` tokens or less has one.
         last_starts = tf.maximum(lengths - room, 0)

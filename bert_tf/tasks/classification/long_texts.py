@@ -26,21 +26,21 @@ class LongTexts:
 
     Attributes:
       how: one of `LONG_TEXTS`.
-      stride: tokens from one window to the next; None without windows.
+      window_stride: tokens from one window to the next; None without windows.
       side: "left" if truncation keeps the end of a text; else it keeps the beginning.
     """
 
     how: str
     max_seq_length: int
-    stride: int | None = None
+    window_stride: int | None = None
     side: str | None = None
 
     def __post_init__(self):
         room = self.max_seq_length - 2
-        if self.is_windows and not 1 <= self.stride <= room:
+        if self.is_windows and not 1 <= self.window_stride <= room:
             raise UserError(
-                f"--window_stride is {self.stride}: it must be from 1 to {room}, the tokens of a "
-                f"window of --max_seq_length={self.max_seq_length}"
+                f"--window_stride is {self.window_stride}: it must be from 1 to {room}, the tokens "
+                f"of a window of --max_seq_length={self.max_seq_length}"
             )
 
     @classmethod
@@ -48,7 +48,7 @@ class LongTexts:
         cls,
         how: str | None,
         max_seq_length: int,
-        stride: int | None,
+        window_stride: int | None,
         task: Mapping | None,
         side: str | None = None,
     ) -> "LongTexts":
@@ -61,12 +61,12 @@ class LongTexts:
         how = how or task.get("long_texts", TRUNCATE)
         if how != WINDOWS:
             return cls(how, max_seq_length, side=side)
-        if not stride:
+        if not window_stride:
             # The stride in task.json belongs to the length there: shorter windows must not leave
             # gaps between them.
             room = max_seq_length - 2
-            stride = min(task.get("window_stride", max(room // 2, 1)), room)
-        return cls(how, max_seq_length, stride)
+            window_stride = min(task.get("window_stride", max(room // 2, 1)), room)
+        return cls(how, max_seq_length, window_stride)
 
     @property
     def is_windows(self) -> bool:
@@ -90,7 +90,7 @@ class LongTexts:
           and the number of texts that lost tokens.
         """
         if self.is_windows:
-            windows = encode_windows(tokenizer, text_a, self.max_seq_length, self.stride)
+            windows = encode_windows(tokenizer, text_a, self.max_seq_length, self.window_stride)
             # Windows have a single text: all tokens are of segment 0.
             tokens = {
                 "input_ids": windows.input_ids,
