@@ -201,10 +201,7 @@ def rename(source: str, target: str) -> None:
 
 def file_size(path: str) -> int:
     """Returns the size of a file in bytes."""
-    status = _status(path)
-    if is_remote(path):
-        return status.length
-    return status.st_size
+    return state(path)[1]
 
 
 def state(path: str) -> list:

@@ -172,9 +172,8 @@ def _fitting(options: ExtractOptions, config: BertConfig) -> ExtractOptions:
         is_default = getattr(options, name) == getattr(ExtractOptions, name)
         if is_default and name not in options.given and value != getattr(options, name):
             changes[name] = value
-    for name, value in changes.items():
-        # What the default asks for is more than the model has.
-        say(f"note: --{name} is {value}, which is all that the model has", file=sys.stderr)
+            # What the default asks for is more than the model has.
+            say(f"note: --{name} is {value}, which is all that the model has", file=sys.stderr)
     return dataclasses.replace(options, **changes)
 
 

@@ -488,7 +488,7 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
     if loaded.config.causal and "fill_mask" in usable:
         # The masked-LM head of a left-to-right model predicts the next token.
         usable.remove("fill_mask")
-    kind = ({} if loaded.task is None else loaded.task).get("kind")
+    kind = loaded.task_settings.get("kind")
     # A run writes its task into `task.json`, which decides between several heads.
     of_kind = [name for name in usable if kind in task_class(name).kinds]
     candidates = of_kind or usable
@@ -510,7 +510,7 @@ def is_only_pretrained(loaded: "Checkpoint") -> bool:
 
 def _usable_tasks(loaded: "Checkpoint") -> list[str]:
     """Returns the tasks that a checkpoint can be used for."""
-    kind = ({} if loaded.task is None else loaded.task).get("kind")
+    kind = loaded.task_settings.get("kind")
     usable = []
     for name in TASKS:
         cls = task_class(name)

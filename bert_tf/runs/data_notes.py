@@ -6,7 +6,7 @@ Input: the data sets of a task on examples in memory, and its tokenizer. Output:
 
 import collections
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -30,7 +30,7 @@ _LISTED_CHARACTERS = 5
 
 def describe(data: Datasets, tokenizer: Tokenizer) -> list[str]:
     """Returns lines on all sets; those on likely mistakes begin with "warning: "."""
-    sets = _nonempty_sets(data)
+    sets = data.nonempty()
     lines = []
     for name, split in sets.items():
         labels = _describe_labels(split)
@@ -40,18 +40,13 @@ def describe(data: Datasets, tokenizer: Tokenizer) -> list[str]:
     if data.train:
         for problem in _suspicious_labels(data.train.classes):
             lines.append(f"warning: train: {problem}")
-    lines += _describe_unknown_words(sets, tokenizer)
-    lines += _describe_subwords(sets, tokenizer)
+    words = _words_of(sets, tokenizer)
+    # A tagger on fixed vectors has no ids.
+    if words:
+        lines.append(_describe_unknown_words(words, sets, tokenizer))
+        lines.append(_describe_subwords(words, tokenizer))
     lines += _describe_repetitions(sets, tuple(data.dev))
     return lines
-
-
-def _nonempty_sets(data: Datasets) -> dict[str, Dataset]:
-    sets = {}
-    for name, split in {"train": data.train, **data.dev, **data.test}.items():
-        if split is not None and len(split.examples.row_lengths):
-            sets[name] = split
-    return sets
 
 
 def _describe_labels(split: Dataset) -> str:
@@ -98,55 +93,51 @@ def _suspicious_labels(classes: Mapping[str, int]) -> list[str]:
     return problems
 
 
-def _describe_unknown_words(sets: Mapping[str, Dataset], tokenizer: Tokenizer) -> list[str]:
-    """Returns a line on the share of [UNK] among the tokens of each set."""
+def _words_of(sets: Mapping[str, Dataset], tokenizer: Tokenizer) -> dict[str, np.ndarray]:
+    """Returns name of a set → the ids of its tokens without [CLS] and [SEP], which would hide the
+    unknown words of short texts."""
     vocabulary = tokenizer.vocabulary
-    shares = {}
+    words = {}
     for name, split in sets.items():
         ids = split.examples.tokens.get("input_ids")
-        # A tagger on fixed vectors has no ids.
-        if ids is None:
-            continue
-        # [CLS] and [SEP] would hide the unknown words of short texts.
-        num_special = np.count_nonzero(np.isin(ids, (vocabulary.cls_id, vocabulary.sep_id)))
+        if ids is not None:
+            words[name] = ids[~np.isin(ids, (vocabulary.cls_id, vocabulary.sep_id))]
+    return words
+
+
+def _describe_unknown_words(
+    words: Mapping[str, np.ndarray], sets: Mapping[str, Dataset], tokenizer: Tokenizer
+) -> str:
+    """Returns a line on the share of [UNK] among the tokens of each set."""
+    shares = {}
+    for name, ids in words.items():
         # A set of empty texts has no words, and nothing must be divided by zero.
-        num_words = max(len(ids) - num_special, 1)
-        shares[name] = np.count_nonzero(ids == vocabulary.unk_id) / num_words
-    if not shares:
-        return []
+        shares[name] = np.count_nonzero(ids == tokenizer.vocabulary.unk_id) / max(len(ids), 1)
     listed = ", ".join(f"{name} {share:.2%}" for name, share in shares.items())
     line = f"unknown words, [UNK] among the tokens: {listed}"
     worst = max(shares, key=shares.__getitem__)
     if shares[worst] <= _MUCH_UNKNOWN:
-        return [line]
+        return line
     line = f"warning: {line}: the vocabulary does not fit the texts"
     characters = _unknown_characters(sets[worst].source, tokenizer)
     if characters:
         line += f"; most frequent characters of unknown words: {', '.join(characters)}"
-    return [line]
+    return line
 
 
-def _describe_subwords(sets: Mapping[str, Dataset], tokenizer: Tokenizer) -> list[str]:
+def _describe_subwords(words: Mapping[str, np.ndarray], tokenizer: Tokenizer) -> str:
     """Returns a line on the number of subwords that a word of each set is cut into.
 
     A vocabulary of another language has all letters, and no [UNK], but few of the words.
     """
-    vocabulary = tokenizer.vocabulary
-    continues = np.array([token.startswith("##") for token in vocabulary.tokens])
+    continues = np.array([token.startswith("##") for token in tokenizer.vocabulary.tokens])
     means = {}
-    for name, split in sets.items():
-        ids = split.examples.tokens.get("input_ids")
-        if ids is None:
-            continue
-        words = ids[~np.isin(ids, (vocabulary.cls_id, vocabulary.sep_id))]
-        num_words = np.count_nonzero(~continues[words])
-        means[name] = len(words) / max(num_words, 1)
-    if not means:
-        return []
+    for name, ids in words.items():
+        means[name] = len(ids) / max(np.count_nonzero(~continues[ids]), 1)
     line = f"subwords per word: {', '.join(f'{name} {mean:.1f}' for name, mean in means.items())}"
     if max(means.values()) < _MANY_SUBWORDS:
-        return [line]
-    return [f"warning: {line}: the vocabulary has few of the words; is it of another language?"]
+        return line
+    return f"warning: {line}: the vocabulary has few of the words; is it of another language?"
 
 
 def _unknown_characters(source: object, tokenizer: Tokenizer) -> list[str]:
@@ -171,11 +162,8 @@ def _unknown_characters(source: object, tokenizer: Tokenizer) -> list[str]:
 
 def _describe_repetitions(sets: Mapping[str, Dataset], dev_names: Sequence[str]) -> list[str]:
     """Returns lines on examples that repeat others word for word, in one set or across sets."""
-    lines = []
-    if "train" in sets:
-        train = _fingerprints(sets["train"].source)
-    else:
-        train = None
+    lines: list[str] = []
+    train = _fingerprints(sets.get("train"))
     if train is None:
         return lines
     # Two texts with the same hash count as a repetition; at 64 bits that practically never happens.
@@ -185,10 +173,7 @@ def _describe_repetitions(sets: Mapping[str, Dataset], dev_names: Sequence[str])
             f"train: {num_repeated:,} of {len(train):,} examples repeat another one word for word"
         )
     for name in dev_names:
-        if name in sets:
-            dev = _fingerprints(sets[name].source)
-        else:
-            dev = None
+        dev = _fingerprints(sets.get(name))
         if dev is None:
             continue
         num_known = np.count_nonzero(np.isin(dev, train))
@@ -201,14 +186,10 @@ def _describe_repetitions(sets: Mapping[str, Dataset], dev_names: Sequence[str])
     return lines
 
 
-def _fingerprints(source: object) -> np.ndarray | None:
+def _fingerprints(split: Dataset | None) -> np.ndarray | None:
     """Returns a hash of the texts of each example, int64 [E]; None for a set without examples."""
-    if not isinstance(source, LabeledFile):
+    if split is None or not isinstance(split.source, LabeledFile):
         return None
-    # Eight bytes for each example, however long its texts are.
-    return _hashes(source.inputs())
-
-
-def _hashes(inputs: Iterable[tuple[str, ...]]) -> np.ndarray:
-    # Python's hash of strings differs between processes, so these never leave this one.
-    return np.fromiter(map(hash, inputs), np.int64)
+    # Eight bytes for each example, however long its texts are. Python's hash of strings differs
+    # between processes, so these never leave this one.
+    return np.fromiter(map(hash, split.source.inputs()), np.int64)

@@ -98,12 +98,7 @@ def _input_files(task: Task) -> Iterable[str]:
 
 def describe_data(data: Datasets) -> list[tuple[str, str]]:
     """Returns (subject, text) on the lengths of the labeled examples."""
-    rows = []
-    for name, split in {"train": data.train, **data.dev, **data.test}.items():
-        if split is None or not len(split.examples.row_lengths):
-            continue
-        rows.append((name, _describe_lengths(split)))
-    return rows
+    return [(name, _describe_lengths(split)) for name, split in data.nonempty().items()]
 
 
 def _describe_lengths(split: Dataset) -> str:

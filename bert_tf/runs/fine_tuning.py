@@ -227,6 +227,10 @@ class InMemoryTask(Task):
 
         return trainer.devices.strategy.distribute_datasets_from_function(make)
 
+    def write_evaluation(self, trainer: Run, evaluation: Evaluation) -> None:
+        count = sum(len(split) for split in self.data.dev.values())
+        trainer.log(write_eval_results(self.options.output_dir, evaluation, count, "eval_"))
+
     def inputs(self) -> dict[str, list[str]]:
         inputs = {}
         for name, paths in super().inputs().items():
@@ -322,10 +326,6 @@ class FineTuningTask(InMemoryTask):
             details=answers,
             warning=constant_predictions_warning(clauses),
         )
-
-    def write_evaluation(self, trainer: Run, evaluation: Evaluation) -> None:
-        count = sum(len(split) for split in self.data.dev.values())
-        trainer.log(write_eval_results(self.options.output_dir, evaluation, count, "eval_"))
 
     def predict(self, trainer: Run) -> dict[str, float] | None:
         """Predicts all test sets; scores of those with labels begin with the set's name."""

@@ -20,6 +20,7 @@ import keras
 
 from bert_common import files, json_files, locks, manifests
 from bert_common.errors import UserError
+from bert_common.options import as_flag
 from bert_tf.report import numbers, page
 from bert_tf.runs import provenance
 from bert_tf.runs.fine_tuning import InMemoryTask
@@ -198,11 +199,8 @@ def _finished_run(
     others = {}
     for name in sweep_names:
         if name not in hyperparameters:
-            value = getattr(options, name)
             # JSON and the table have no tuples.
-            if isinstance(value, tuple):
-                value = ",".join(str(item) for item in value)
-            others[name] = value
+            others[name] = as_flag(getattr(options, name))
     return {
         "directory": os.path.basename(options.output_dir),
         **hyperparameters,

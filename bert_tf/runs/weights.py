@@ -5,7 +5,7 @@ Input: a task, and the run's directory. Output: a model on the devices, checkpoi
 
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import tensorflow as tf
 
@@ -194,12 +194,13 @@ class TrainedWeights(RunWeights):
     def keep_if_best(self, evaluation: Evaluation) -> bool:
         if self.best is None or not self.devices.is_chief:
             return False
-        self.description = {
-            **({} if self.description is None else self.description),
-            **evaluation.description,
-        }
+        self._describe_by(evaluation.description)
         self.best.update(evaluation.metrics)
         return self.best_step == self.state.step_number
+
+    def _describe_by(self, entries: Mapping[str, object]) -> None:
+        """Adds entries to the description."""
+        self.description = {**(self.description or {}), **entries}
 
     def load_best(self) -> None:
         """Replaces the weights by the best ones, if evaluations have chosen some."""
@@ -216,10 +217,7 @@ class TrainedWeights(RunWeights):
         # A threshold that was tuned with the best weights belongs to them.
         best_description = read_task_file(os.path.join(directory, TASK_FILE))
         if best_description:
-            self.description = {
-                **({} if self.description is None else self.description),
-                **best_description,
-            }
+            self._describe_by(best_description)
             path = os.path.join(self.task.options.output_dir, TASK_FILE)
             if self.devices.is_chief and json_files.read_object(path) != self.description:
                 json_files.write(path, self.description)

@@ -160,6 +160,14 @@ class Datasets:
         splits = {"train": self.train, **self.dev}
         return {name: split.source.path for name, split in splits.items() if split is not None}
 
+    def nonempty(self) -> dict[str, Any]:
+        """Returns name → set of all sets that have examples."""
+        sets = {}
+        for name, split in {"train": self.train, **self.dev, **self.test}.items():
+            if split is not None and len(split.examples.row_lengths):
+                sets[name] = split
+        return sets
+
     def left_out(self) -> list[dict]:
         """Returns the bad rows of all files that were left out, each once."""
         rows = []

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import bert_tf
 from bert_common import files, json_files, locks, version
 from bert_common.errors import UserError, in_one_line, say, without_passwords, without_secrets
-from bert_common.options import plain
+from bert_common.options import as_flag, plain
 from data_gen.tokenization.settings import TokenizerSettings, write_settings
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints import companion_files
@@ -229,17 +229,10 @@ def check_same_variables(directory: str, flags: Mapping[str, object]) -> None:
             after = flags[name]
             if plain(before) != plain(after):
                 raise UserError(
-                    f"--output_dir={directory} holds a run with --{name}={_as_flag(before)}, "
-                    f"--{name}={_as_flag(after)} is given: resume it as it was begun, or choose "
+                    f"--output_dir={directory} holds a run with --{name}={as_flag(before)}, "
+                    f"--{name}={as_flag(after)} is given: resume it as it was begun, or choose "
                     "another directory"
                 )
-
-
-def _as_flag(value: object) -> object:
-    """Returns a value as it is written on the command line."""
-    if isinstance(value, (list, tuple)):
-        return ",".join(map(str, value))
-    return value
 
 
 def read_flags(directory: str) -> dict[str, object]:

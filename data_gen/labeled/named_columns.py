@@ -163,7 +163,7 @@ def read_table(
         picked.append(pick(fields))
     if not picked:
         raise UserError(f"{source.path} has a header and no examples below it")
-    return Table(source, lines, layout.names, [list(value) for value in zip(*picked, strict=True)])
+    return _table_of_rows(source, lines, layout, picked)
 
 
 def _read_json_table(source: SourceFile, locate: Callable[[list[str]], Layout]) -> Table:
@@ -192,7 +192,14 @@ def _read_json_table(source: SourceFile, locate: Callable[[list[str]], Layout]) 
             )
         lines.append(line)
         picked.append(row)
-    return Table(source, lines, layout.names, [list(value) for value in zip(*picked, strict=True)])
+    return _table_of_rows(source, lines, layout, picked)
+
+
+def _table_of_rows(
+    source: SourceFile, lines: array, layout: Layout, rows: Sequence[tuple]
+) -> Table:
+    columns = [list(values) for values in zip(*rows, strict=True)]
+    return Table(source, lines, layout.names, columns)
 
 
 def _read_arrow_table(

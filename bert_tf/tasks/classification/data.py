@@ -172,10 +172,10 @@ def read_data(
     checkpoint.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
     task_files = _read_files(options, checkpoint, teacher_labels)
     # A new model does not follow the task.json of the checkpoint that it starts from.
-    task = None
+    task = {}
     side = None
     if not options.do_train:
-        task = checkpoint.task
+        task = checkpoint.task_settings
         side = checkpoint.source.truncation_side
     # The rule depends on the task's files in one case only: pairs have no windows, which is checked
     # once they are read.
@@ -381,7 +381,7 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
         return f"that of the checkpoint has {head_classes} classes, this task has {classes}"
     expected = data.description
     # Keys that `task.json` lacks can't be compared: they count as equal.
-    trained = {**expected, **({} if checkpoint.task is None else checkpoint.task)}
+    trained = {**expected, **checkpoint.task_settings}
     if checkpoint.task is None and not data.regression:
         trained |= _described_head(checkpoint)
     if trained["kind"] not in (CLASSES, SCORES, SEVERAL_CLASSES):

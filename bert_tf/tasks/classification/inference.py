@@ -42,7 +42,7 @@ class ClassificationInference(TaskInference):
 
     def __init__(self, loaded: Checkpoint, settings: Options):
         super().__init__(loaded, settings)
-        task = {} if loaded.task is None else loaded.task
+        task = loaded.task_settings
         self.labels = class_labels(loaded)
         self.multi_label = self.labels is not None and problem_kind(loaded) == SEVERAL_CLASSES
         # Truncation or windows are as in the training; only --max_seq_length may change.
@@ -256,7 +256,7 @@ def class_labels(loaded: Checkpoint) -> list[str] | None:
         several outputs.
     """
     source = loaded.source
-    task = {} if loaded.task is None else loaded.task
+    task = loaded.task_settings
     classes = source.classes("classification")
     kind = problem_kind(loaded)
     # A foreign head with one output is taken for a regression.

@@ -49,14 +49,13 @@ class LongTexts:
         how: str | None,
         max_seq_length: int,
         window_stride: int | None,
-        task: Mapping | None,
+        task: Mapping,
         side: str | None = None,
     ) -> "LongTexts":
         """Returns the rule given by options, else by `task.json`, else truncation.
 
         Windows overlap by half by default.
         """
-        task = {} if task is None else task
         # Training gets options, predictions get `task.json`: both must cut texts in the same way.
         how = how or task.get("long_texts", TRUNCATE)
         if how != WINDOWS:

@@ -287,10 +287,6 @@ class SquadTask(InMemoryTask):
         title = "evaluating" if self.can_evaluate else "predicting"
         return self._answer(trainer, title).evaluation(trainer.weights.step)
 
-    def write_evaluation(self, trainer: Run, evaluation: Evaluation) -> None:
-        count = sum(len(split) for split in self.data.dev.values())
-        trainer.log(write_eval_results(self.options.output_dir, evaluation, count, "eval_"))
-
     def predict(self, trainer: Run) -> None:
         """Writes the answers and, if the right ones are known, their scores.
 

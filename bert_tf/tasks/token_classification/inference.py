@@ -76,11 +76,9 @@ class TokenClassificationInference(TaskInference):
         if not isinstance(value, Mapping) or set(value) != {"tokens"}:
             return super().check(value)
         words = value["tokens"]
-        if not isinstance(words, list):
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise UserError('"tokens" must be a list of words')
         for word in words:
-            if not isinstance(word, str):
-                raise UserError('"tokens" must be a list of words')
             check_text(word)
         return words
 
