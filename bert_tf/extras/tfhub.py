@@ -108,11 +108,7 @@ class TfHubFormat(ExportFormat):
     def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
         texts = texts[:CHECKED]
         encoded = encode_pairs(task.tokenizer, texts, None, self._seq_length)
-        features = padded_features(
-            {"input_ids": encoded.input_ids, "segment_ids": encoded.segment_ids},
-            encoded.row_lengths,
-            task.vocabulary,
-        )
+        features = padded_features(encoded.tokens, encoded.row_lengths, task.vocabulary)
         inputs = {name: features[feature] for feature, name in _INPUTS.items()}
         expected = as_arrays(_with_numbered_layers(_outputs(task, features)))
         strings = {"sentences": tf.constant(texts).numpy()}

@@ -304,11 +304,10 @@ def _slice(features: PairFeatures, start: int, end: int) -> Examples:
     """Returns the examples of some lines."""
     first_token = features.row_lengths[:start].sum()
     num_tokens = features.row_lengths[start:end].sum()
-    tokens = slice(first_token, first_token + num_tokens)
-    return Examples(
-        {"input_ids": features.input_ids[tokens], "segment_ids": features.segment_ids[tokens]},
-        features.row_lengths[start:end],
-    )
+    tokens = {}
+    for name, values in features.tokens.items():
+        tokens[name] = values[first_token : first_token + num_tokens]
+    return Examples(tokens, features.row_lengths[start:end])
 
 
 @contextlib.contextmanager

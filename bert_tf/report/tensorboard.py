@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from bert_common import files, locks
 from bert_common.errors import visible, without_secrets
-from bert_common.options import declared_options
+from bert_common.options import as_flag, declared_options
 from bert_tf import charts
 from bert_tf.report import numbers, rasters
 from bert_tf.report.numbers import Numbers, Table
@@ -172,8 +172,7 @@ def write_session(
     row = {}
     for option, value in values.items():
         # Values are texts, numbers, true or false.
-        value = without_secrets(value)
-        row[option] = ",".join(map(str, value)) if isinstance(value, tuple) else value
+        row[option] = as_flag(without_secrets(value))
     name = os.path.basename(os.path.abspath(directory))
     messages = [hp.hparams_pb(row, trial_id=name, start_time_secs=begun)]
     if ended is not None:

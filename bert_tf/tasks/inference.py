@@ -304,8 +304,7 @@ def split_pairs(inputs: Sequence[tuple[str, ...]]) -> tuple[list[str], list[str]
 
 def pair_examples(features: PairFeatures) -> Examples:
     """Returns encoded texts or pairs as examples without values."""
-    tokens = {"input_ids": features.input_ids, "segment_ids": features.segment_ids}
-    return Examples(tokens, features.row_lengths)
+    return Examples(features.tokens, features.row_lengths)
 
 
 def padded_features(

@@ -43,6 +43,11 @@ class PairFeatures(NamedTuple):
     is_truncated: np.ndarray
 
     @property
+    def tokens(self) -> dict[str, np.ndarray]:
+        """The arrays [T] by their names as features of a model."""
+        return {"input_ids": self.input_ids, "segment_ids": self.segment_ids}
+
+    @property
     def truncated(self) -> int:
         """Number of examples that lost tokens."""
         return int(np.count_nonzero(self.is_truncated))

@@ -99,8 +99,7 @@ class LongTexts:
         features = encode_pairs(
             tokenizer, text_a, text_b, self.max_seq_length, truncation=self.truncation
         )
-        tokens = {"input_ids": features.input_ids, "segment_ids": features.segment_ids}
-        return Examples(tokens, features.row_lengths), None, features.truncated
+        return Examples(features.tokens, features.row_lengths), None, features.truncated
 
 
 def per_window(values: np.ndarray, window_counts: np.ndarray | None) -> np.ndarray:

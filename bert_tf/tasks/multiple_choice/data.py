@@ -169,7 +169,7 @@ def _encode_split(
         for number, count in enumerate(np.bincount(questions.labels).tolist()):
             classes[f"choice {number}"] = count
     examples = ChoiceExamples(
-        {"input_ids": features.input_ids, "segment_ids": features.segment_ids},
+        features.tokens,
         features.row_lengths,
         values,
         num_choices=questions.num_choices,

@@ -268,7 +268,7 @@ def _read_retrieval(
     )
     # A retrieval set has no pairs to train on or to score: the texts alone are encoded.
     examples = SentenceExamples(
-        {"input_ids": features.input_ids, "segment_ids": features.segment_ids},
+        features.tokens,
         features.row_lengths,
         texts=np.empty((0, 1), np.int64),
     )
@@ -339,7 +339,7 @@ def _encode_pairs(
     if pairs.labels is not None:
         values["label_ids"] = pairs.labels
     examples = SentenceExamples(
-        {"input_ids": features.input_ids, "segment_ids": features.segment_ids},
+        features.tokens,
         features.row_lengths,
         values,
         texts=np.stack(rows, axis=1),
