@@ -77,7 +77,7 @@ def _adapt(options: AdaptOptions, plan: Plan, checkpoint: Checkpoint) -> None:
     state = begin(options)
     numbers = itertools.count(1)
     _run_steps(plan.text(), numbers)
-    # The documents that were read are those that the directory is of.
+    # Documents may have changed while they were read.
     begin(options)
     check_corpus(plan, checkpoint)
     _run_steps(plan.examples(), numbers)
@@ -147,7 +147,7 @@ def begin(options: AdaptOptions) -> dict:
     }
     names = [os.path.relpath(path, options.documents_dir) for path in paths]
     digests["documents_dir"] = results.digest([names, digests["documents_dir"]])
-    # Of files the contents count, wherever they are; checkpoints are also known by their names.
+    # Inputs are compared by contents, whatever their paths; checkpoints by their names, too.
     values = {
         name: value
         for name, value in options.values().items()

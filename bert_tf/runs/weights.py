@@ -200,7 +200,12 @@ class TrainedWeights(RunWeights):
 
     def _describe_by(self, entries: Mapping[str, object]) -> None:
         """Adds entries to the description."""
-        self.description = {**(self.description or {}), **entries}
+        described: dict[str, object] = {}
+        # The task keeps its own.
+        if self.description is not None:
+            described.update(self.description)
+        described.update(entries)
+        self.description = described
 
     def load_best(self) -> None:
         """Replaces the weights by the best ones, if evaluations have chosen some."""
