@@ -10,6 +10,7 @@ import os
 import re
 import runpy
 import shlex
+import signal
 import subprocess
 import sys
 
@@ -63,6 +64,8 @@ def show_command(script: str, *arguments: str) -> str:
 def run_command(script: str, *arguments: str) -> None:
     """Prints a command and runs it, in a process of its own as a user does.
 
+    SIGTERM and SIGHUP are passed on, and end this process when the command has ended.
+
     Raises:
       UserError: it ended with another status than 0.
     """
@@ -73,12 +76,29 @@ def run_command(script: str, *arguments: str) -> None:
     environment["PYTHONPATH"] = f"{root}{os.pathsep}{environment.get('PYTHONPATH', root)}"
     path = path_of_script(os.path.basename(script))
     process = subprocess.Popen([sys.executable, "-P", path, *arguments], env=environment)
+    received = []
+
+    def pass_on(number: int, frame: object) -> None:
+        received.append(number)
+        process.send_signal(number)
+
+    old_handlers = {}
+    for name in ("SIGTERM", "SIGHUP"):
+        # Windows has no SIGHUP, and nohup ignores it.
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:
+            old_handlers[number] = signal.signal(number, pass_on)
     try:
         status = process.wait()
     except KeyboardInterrupt:
         # The script has received the signal as well and may be saving.
         process.wait()
         raise
+    finally:
+        for number, handler in old_handlers.items():
+            signal.signal(number, handler)
+    if received:
+        sys.exit(128 + received[0])
     if status:
         raise UserError(f"{script} ended with status {status}, its message is above")
 

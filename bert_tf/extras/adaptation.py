@@ -16,7 +16,7 @@ from bert_common.errors import UserError, say
 from bert_tf.commands import run_command, show_command
 from bert_tf.evaluation.significance import Difference, difference, relative_change
 from bert_tf.extras.adaptation_plan import AdaptOptions, Plan, Step
-from bert_tf.extras.text_loss import column, show_change
+from bert_tf.extras.text_loss import TextLossOptions, column, make_windows, show_change
 from bert_tf.runs import contents, results
 from bert_tf.training import run_directory
 from bert_tf.vocabulary.building import coverage
@@ -76,24 +76,24 @@ def _adapt(options: AdaptOptions, plan: Plan, checkpoint: Checkpoint) -> None:
                 )
     state = begin(options)
     numbers = itertools.count(1)
-    _run_steps(plan.text(), numbers)
+    run_steps(plan.text(), numbers)
     # Documents may have changed while they were read.
     begin(options)
     check_corpus(plan, checkpoint)
-    _run_steps(plan.examples(), numbers)
+    run_steps(plan.examples(), numbers)
     if plan.num_steps is None:
         if state.get("num_train_steps") is None:
-            _run_steps([plan.speed()], numbers)
+            run_steps([plan.speed()], numbers)
             state["num_train_steps"] = _steps_for(options, plan)
             json_files.write(os.path.join(options.output_dir, _STATE_FILE), state)
         plan.num_steps = state["num_train_steps"]
-    _run_steps(plan.training(), numbers)
+    run_steps(plan.training(), numbers)
     task = None
     if options.train_file:
         task = _task_scores(os.path.join(options.output_dir, "classifier_before"), plan.result)
     verdict = judge(measured_losses(plan), plan.held_out, task)
     if verdict.is_worth_it:
-        _run_steps(plan.last(), numbers)
+        run_steps(plan.last(), numbers)
     path = os.path.join(options.output_dir, "verdict.json")
     json_files.write(path, {"worth_it": verdict.is_worth_it, "reasons": verdict.lines})
     say("\n=== Verdict")
@@ -105,14 +105,20 @@ def _adapt(options: AdaptOptions, plan: Plan, checkpoint: Checkpoint) -> None:
         say("not worth it: stay with the weights that you had; no model was exported")
 
 
-def _run_steps(steps: Iterable[Step], numbers: Iterable[int]) -> None:
-    """Runs the steps that are not done."""
+def run_steps(steps: Iterable[Step], numbers: Iterable[int]) -> None:
+    """Runs the steps that are not done.
+
+    Raises:
+      UserError: one has failed or was stopped.
+    """
     for step, number in zip(steps, numbers, strict=False):
         if step.made and files.exists(step.made):
             say(f"\n=== {number}. {step.title} (done)")
         else:
             say(f"\n=== {number}. {step.title}")
             run_command(step.script, *step.arguments)
+            if step.made and not files.exists(step.made):
+                raise UserError(f"{step.script} was stopped: give the same command to go on")
 
 
 def _show(plan: Plan, options: AdaptOptions) -> None:
@@ -176,7 +182,7 @@ def check_corpus(plan: Plan, checkpoint: Checkpoint) -> None:
     """Prints how the corpus fits the weights, and whether it is large enough.
 
     Raises:
-      UserError: too few documents are held out.
+      UserError: too few documents are held out, or the old text is none.
     """
     # A blank line between documents.
     with open(plan.held_out, encoding="utf-8") as file:
@@ -187,6 +193,10 @@ def check_corpus(plan: Plan, checkpoint: Checkpoint) -> None:
             "more or shorter documents (in text files a blank line ends one), or a larger "
             "--held_out_fraction, in another --output_dir"
         )
+    for path in plan.texts:
+        # A wrong one would be found after the training.
+        settings = TextLossOptions(init_checkpoint=plan.before, input_file=path)
+        make_windows(path, [checkpoint.tokenizer], settings)
     vocabulary = checkpoint.tokenizer.vocabulary
     counts = count_words(
         [plan.corpus],

@@ -38,7 +38,7 @@ class AdaptOptions(Options):
         None, "Weights to adapt, in any format, with their vocabulary.", required=True, path=True
     )
     output_dir: str = option(None, "Directory of all files.", required=True, path=True)
-    minutes: float = option(10.0, "Minutes of further pre-training.", above=0)
+    minutes: float = option(10.0, "Minutes of further pre-training.", above=0, maximum=1e6)
     general_file: str | None = option(
         None,
         "Text of the kind that the weights were trained on, a blank line between documents: what "
@@ -77,8 +77,11 @@ class AdaptOptions(Options):
         super().check()
         if bool(self.train_file) != bool(self.dev_file):
             raise UserError("--train_file and --dev_file belong together: give both or neither")
-        directory = os.path.abspath(self.documents_dir)
-        if os.path.abspath(self.output_dir).startswith(os.path.join(directory, "")):
+        folder, output = (
+            os.path.join(os.path.realpath(path), "")
+            for path in (self.documents_dir, self.output_dir)
+        )
+        if output.startswith(folder):
             raise UserError(
                 f"--output_dir: {self.output_dir} is in --documents_dir, whose files are read: "
                 "choose one outside"
@@ -100,7 +103,7 @@ class Step(NamedTuple):
     """A command.
 
     Attributes:
-      made: path that exists when the step is complete; "" for runs, which resume by themselves.
+      made: path that exists when the step is complete; "" if none shows it.
     """
 
     title: str
@@ -223,6 +226,10 @@ class Plan:
         options = self._options
         num_steps = "STEPS" if self.num_steps is None else str(self.num_steps)
         steps = []
+        if options.train_file:
+            # First, so that wrong labeled files are found before hours of training.
+            first = self._classifier("before", options.init_checkpoint, "classifier_before")
+            steps.append(first)
         if self.needs_head:
             layers = self._checkpoint.config.num_hidden_layers
             head_steps = "STEPS"
@@ -247,16 +254,13 @@ class Plan:
                 f"--num_train_steps={num_steps}",
             )
         )
-        texts = [self.held_out]
-        if options.general_text:
-            texts.append(options.general_text)
         steps.append(
             Step(
                 "Held-out documents and old text, before and after",
                 "bert_tf/extras/text_loss.py",
                 (
                     f"--init_checkpoint={self.before},{self.weights}",
-                    f"--input_file={','.join(texts)}",
+                    f"--input_file={','.join(self.texts)}",
                     f"--output_file={self.losses}",
                     f"--max_seq_length={options.max_seq_length}",
                     f"--seed={options.seed}",
@@ -265,10 +269,7 @@ class Plan:
             )
         )
         if options.train_file:
-            steps += [
-                self._classifier("before", options.init_checkpoint, "classifier_before"),
-                self._classifier("after", self.weights, "classifier"),
-            ]
+            steps.append(self._classifier("after", self.weights, "classifier"))
         return steps
 
     def last(self) -> list[Step]:
@@ -309,6 +310,14 @@ class Plan:
         return steps
 
     @property
+    def texts(self) -> list[str]:
+        """Held-out documents and, if there is one, the old text."""
+        texts = [self.held_out]
+        if self._options.general_text:
+            texts.append(self._options.general_text)
+        return texts
+
+    @property
     def model(self) -> str:
         """Directory of the exported model."""
         return self._path("model")
@@ -341,6 +350,8 @@ class Plan:
                 "--next_sentence_prediction=false",
                 f"--seed={options.seed}",
             ),
+            # A run that was stopped has saved an earlier step, and ends well.
+            os.path.join(self._path(name), f"ckpt-{flags[0].partition('=')[2]}.index"),
         )
 
     @staticmethod
@@ -363,6 +374,7 @@ class Plan:
                 "--do_eval",
                 *self._fine_tuning(start, self._path(name)),
             ),
+            os.path.join(self._path(name), "eval_predictions.jsonl"),
         )
 
     def _fine_tuning(self, start: str, directory: str) -> tuple[str, ...]:

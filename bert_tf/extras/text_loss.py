@@ -21,8 +21,10 @@ import numpy as np
 from bert_common import cli, files, json_files, outputs
 from bert_common.errors import UserError, say
 from bert_common.options import FILES, OUTPUT, Options, option
+from bert_common.text_lines import numbered_lines
 from bert_tf.evaluation.significance import Difference, relative_change
 from bert_tf.tables import named_table
+from data_gen.text.corpus_kinds import check_plain_text
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.convert import paths_of
 
@@ -125,8 +127,9 @@ def make_windows(
     A word that one of them does not know is never hidden.
 
     Raises:
-      UserError: there is no word that all of them know.
+      UserError: it is no plain text, or there is no word that all of them know.
     """
+    check_plain_text(path, "input_file")
     documents = list(_documents(path))
     windows: list[Window] = []
     room = options.max_seq_length - 2
@@ -168,16 +171,15 @@ def make_windows(
 
 def _documents(path: str) -> Iterator[list[str]]:
     """Yields the words of each document."""
-    with files.user_error(f"--input_file: can't read {path}"), files.open_unzipped(path) as opened:
-        words: list[str] = []
-        for line in opened[1]:
-            line_words = line.decode("utf-8", errors="replace").split()
-            words += line_words
-            if words and not line_words:
-                yield words
-                words = []
-        if words:
+    words: list[str] = []
+    for _, line in numbered_lines(path, "input_file"):
+        line_words = line.split()
+        words += line_words
+        if words and not line_words:
             yield words
+            words = []
+    if words:
+        yield words
 
 
 class WordScorer:

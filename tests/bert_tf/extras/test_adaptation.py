@@ -8,8 +8,14 @@ import pytest
 from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.evaluation.significance import Difference, relative_change
-from bert_tf.extras.adaptation import TaskScores, judge, measured_losses, run
-from bert_tf.extras.adaptation_plan import AdaptOptions, Plan
+from bert_tf.extras.adaptation import (
+    TaskScores,
+    judge,
+    measured_losses,
+    run,
+    run_steps,
+)
+from bert_tf.extras.adaptation_plan import AdaptOptions, Plan, Step
 from bert_tf.training import run_directory
 from modeling.checkpoints.load import open_checkpoint
 from tests.page_commands import PROJECT, run_script
@@ -153,8 +159,14 @@ def test_the_plan(tmp_path):
     assert "--freeze_embeddings" in steps[5] and "--freeze_layers=3" in steps[5]
     assert f"--init_checkpoint={tmp_path}/out/head" in steps[6] and "freeze" not in steps[6]
     assert f"--vocab_file={tmp_path}/out/start/vocab.txt" in steps[3]
-    with pytest.raises(UserError, match="whose files are read: choose one outside"):
-        AdaptOptions(documents_dir="a", init_checkpoint="b", output_dir="a/c").check()
+    (tmp_path / "link").symlink_to("in")
+    for documents, output in (("in", "in"), ("in", "in/out"), ("link", "in/out")):
+        with pytest.raises(UserError, match="whose files are read: choose one outside"):
+            AdaptOptions(
+                documents_dir=f"{tmp_path}/{documents}",
+                init_checkpoint="b",
+                output_dir=f"{tmp_path}/{output}",
+            ).check()
     with pytest.raises(UserError, match="one of them is the result"):
         AdaptOptions(
             documents_dir="a",
@@ -164,3 +176,24 @@ def test_the_plan(tmp_path):
             dev_file="e",
             embeddings=True,
         ).check()
+
+
+def test_steps_that_were_stopped_or_are_wrong_end_it(tmp_path):
+    """A run that was stopped has saved and ends well; wrong labels are found before a training."""
+    (tmp_path / "a.txt").write_text("the list\n")
+    arguments = (f"--input_dir={tmp_path}", f"--output_file={tmp_path}/out/documents.jsonl")
+    step = Step("", "data_gen/read_folder.py", arguments, f"{tmp_path}/ckpt-9.index")
+    with pytest.raises(UserError, match="read_folder.py was stopped: give the same command"):
+        run_steps([step], [1])
+    checkpoint = open_checkpoint(f"{PROJECT}/samples/tiny_books")
+    options = AdaptOptions(
+        documents_dir="a",
+        init_checkpoint="b",
+        output_dir="out",
+        train_file="c",
+        dev_file="d",
+        num_train_steps=9,
+    )
+    steps = Plan(options, checkpoint).training()
+    assert steps[0].title == "A classifier of the labeled texts, before"
+    assert steps[1].made == "out/weights/ckpt-9.index"

@@ -83,6 +83,21 @@ def test_the_same_words_are_hidden_whatever_the_vocabulary(folder, capsys):
     assert f"hidden words of {len(first)} documents" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"the list\n\xff\n", ":2: the byte 0xff is not UTF-8"),
+        (b'{"text": "the list"}\n', "is JSON lines, one sentence per line is expected"),
+        ("今天\n".encode(), "has no word that the vocabularies know"),
+    ],
+)
+def test_what_is_no_prepared_corpus_is_refused(folder, content, message):
+    (folder / "other.txt").write_bytes(content)
+    options = TextLossOptions(init_checkpoint="", input_file="")
+    with pytest.raises(UserError, match=message):
+        make_windows(f"{folder}/other.txt", [open_checkpoint(f"{folder}/tiny").tokenizer], options)
+
+
 def test_the_loss_of_a_word_is_that_of_all_its_tokens(folder):
     options = TextLossOptions(
         init_checkpoint=f"{folder}/tiny", input_file=f"{folder}/text.txt", max_seq_length=16
