@@ -153,7 +153,7 @@ def begin(options: AdaptOptions) -> dict:
     }
     names = [os.path.relpath(path, options.documents_dir) for path in paths]
     digests["documents_dir"] = results.digest([names, digests["documents_dir"]])
-    # Inputs are compared by contents, whatever their paths; checkpoints by their names, too.
+    # The contents of files count, wherever they are; checkpoints are also known by their names.
     values = {
         name: value
         for name, value in options.values().items()

@@ -77,10 +77,8 @@ class AdaptOptions(Options):
         super().check()
         if bool(self.train_file) != bool(self.dev_file):
             raise UserError("--train_file and --dev_file belong together: give both or neither")
-        folder, output = (
-            os.path.join(os.path.realpath(path), "")
-            for path in (self.documents_dir, self.output_dir)
-        )
+        folder = os.path.join(os.path.realpath(self.documents_dir), "")
+        output = os.path.join(os.path.realpath(self.output_dir), "")
         if output.startswith(folder):
             raise UserError(
                 f"--output_dir: {self.output_dir} is in --documents_dir, whose files are read: "
