@@ -8,13 +8,12 @@ downloaded. Every command is printed before it runs and can be typed as it is. T
 beside filled masks and pictures. docs/pretraining.md has the sources of the recipe.
 """
 
-import dataclasses
 import os
 import statistics
 import time
 
 from bert_common import cli, files, json_files
-from bert_common.options import Options, option
+from bert_common.options import Options, option, option_class
 from bert_tf.commands import run_command
 from bert_tf.runs.evaluation import EVAL_RESULTS
 
@@ -44,7 +43,7 @@ SENTENCES = (
 ATTENTION_TEXT = "Returns a new array with the same shape as the input. ||| The default is None."
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class DemoOptions(Options):
     """Options of the demo."""
 

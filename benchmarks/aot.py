@@ -29,7 +29,7 @@ from benchmarks import aot_golden
 from benchmarks.interleaved import find_config
 from bert_common import cli
 from bert_common.errors import UserError
-from bert_common.options import Options, option
+from bert_common.options import Options, option, option_class
 from bert_tf.tables import named_table
 
 # The numbers below belong to the card that the prediction was compared with: docs/devices.md shows
@@ -146,7 +146,7 @@ RATES = {
 }
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class AotOptions(Options):
     """Options of the command."""
 

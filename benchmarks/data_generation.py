@@ -13,7 +13,6 @@ tests/oracles/data_generation.py.
 """
 
 import contextlib
-import dataclasses
 import glob
 import io
 import os
@@ -24,7 +23,7 @@ from collections.abc import Callable
 
 from benchmarks import interleaved
 from bert_common import cli, files
-from bert_common.options import option
+from bert_common.options import option, option_class
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining.generation import generate
 from data_gen.pretraining.workers import load_tokenizer
@@ -36,7 +35,7 @@ from tests.oracles.tokenizer import ReferenceTokenizer
 _SETTINGS = {"dupe_factor": 5, "max_seq_length": 128, "max_predictions_per_seq": 20}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class DataGenerationOptions(interleaved.VocabularyOptions, interleaved.TurnsOptions):
     """Options of the benchmark."""
 

@@ -13,7 +13,6 @@ batches of similar length, as ours. Compilation is not counted: every program ha
 shapes that are measured.
 """
 
-import dataclasses
 import itertools
 import os
 import tempfile
@@ -23,14 +22,14 @@ import numpy as np
 
 from benchmarks import interleaved
 from bert_common import cli
-from bert_common.options import option
+from bert_common.options import option, option_class
 from data_gen.tokenization.vocabulary import Vocabulary
 
 _PROGRAMS = ("ours", "pytorch", "pytorch_grouped")
 _TASKS = ("classification", "multiple_choice", "token_classification")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class FinetuningOptions(interleaved.VocabularyOptions, interleaved.DeviceOptions):
     """Options of the benchmark."""
 

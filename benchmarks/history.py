@@ -6,7 +6,6 @@ A benchmark appends to benchmarks/history.jsonl where it is given --history. The
 line of every benchmark and setting.
 """
 
-import dataclasses
 import datetime
 import importlib.metadata
 import json
@@ -19,7 +18,7 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 
 from bert_common import json_files
-from bert_common.options import Options, option
+from bert_common.options import Options, option, option_class
 
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 _HISTORY = _PROJECT / "benchmarks/history.jsonl"
@@ -55,7 +54,7 @@ _BEGIN = "<!-- The table of benchmarks/history.jsonl begins. -->\n\n"
 _END = "\n<!-- It ends. -->\n"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class HistoryOptions(Options):
     """History."""
 

@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.history import HistoryOptions
 from bert_common import gpus
 from bert_common.errors import UserError, listed
-from bert_common.options import Options, option
+from bert_common.options import Options, option, option_class
 from bert_tf.tables import named_table
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
@@ -45,7 +45,7 @@ _THREAD_VARIABLES = (
 _PRECISIONS = {"cpu": "float32", "gpu": "bfloat16"}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class VocabularyOptions(Options):
     """Vocabulary."""
 
@@ -54,7 +54,7 @@ class VocabularyOptions(Options):
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class TurnsOptions(HistoryOptions):
     """Processes and results."""
 
@@ -78,7 +78,7 @@ class TurnsOptions(HistoryOptions):
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class DeviceOptions(TurnsOptions):
     """Device."""
 
@@ -103,7 +103,7 @@ class DeviceOptions(TurnsOptions):
         os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class StepOptions(Options):
     """Model and batch."""
 

@@ -9,7 +9,6 @@ Keras compiles both with XLA; programs with `_plain` are compiled without. Keras
 pyproject.toml's group peers.
 """
 
-import dataclasses
 import importlib.util
 from collections.abc import Callable
 
@@ -18,14 +17,14 @@ import numpy as np
 from benchmarks.interleaved import StepOptions, TurnsOptions, find_config, print_rates, take_turns
 from bert_common import cli
 from bert_common.errors import UserError
-from bert_common.options import option
+from bert_common.options import option, option_class
 
 _CALLS = ("fit", "predict")
 _PROGRAMS = ("ours", "ours_plain", "keras_hub", "keras_hub_plain")
 _CLASSES = 2
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class KerasFitOptions(TurnsOptions, StepOptions):
     """Options of the benchmark."""
 

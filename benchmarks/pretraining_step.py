@@ -19,7 +19,6 @@ PyTorch makes the optimizer's slots in these. `--programs=ours,ours_recomputed` 
 `--recompute` saves and costs. On a GPU it is the maximum of memory in use, weights included.
 """
 
-import dataclasses
 import math
 import os
 import pkgutil
@@ -37,7 +36,7 @@ from benchmarks.interleaved import (
     take_turns,
 )
 from bert_common import cli, json_files
-from bert_common.options import option
+from bert_common.options import option, option_class
 
 if TYPE_CHECKING:
     from modeling.config import BertConfig
@@ -70,7 +69,7 @@ PROGRAMS = {
 }
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class PretrainingStepOptions(DeviceOptions, StepOptions):
     """Options of the benchmark."""
 

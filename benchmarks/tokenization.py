@@ -14,7 +14,6 @@ otherwise); for the others the number of lines that differ is printed.
   again   it has tokenized this very text before
 """
 
-import dataclasses
 import importlib.metadata
 import os
 import random
@@ -34,7 +33,7 @@ from benchmarks.data_generation import docstring_corpus
 from benchmarks.history import HistoryOptions
 from bert_common import cli, files
 from bert_common.errors import UserError
-from bert_common.options import option
+from bert_common.options import option, option_class
 from bert_tf.tables import named_table
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
@@ -51,7 +50,7 @@ _RUST = "tokenizers"
 _NANOTOKEN = "nanotoken"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class TokenizationOptions(HistoryOptions):
     """Options of the benchmark."""
 

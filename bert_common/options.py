@@ -1,6 +1,6 @@
-"""Options, each declared once, as a field of a frozen dataclass:
+"""Options, each declared once, as a field of a class:
 
-    @dataclasses.dataclass(frozen=True, kw_only=True)
+    @option_class
     class MyOptions(Options):
         input_file: str = option(None, "Text files, comma-separated globs.", required=True)
         max_seq_length: int = option(128, "Longer sequences are truncated.", minimum=3)
@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from bert_common import files, outputs
 from bert_common.errors import UserError, did_you_mean
 
+Class = typing.TypeVar("Class")
 _KEY = "option"
 # Bound of whole numbers without a declared maximum: tensors have no more rows.
 LARGEST_INT = 2**31 - 1
@@ -183,6 +184,12 @@ class Option:
         if self.kind is bool:
             return str(self.default).lower()
         return str(as_flag(self.default))
+
+
+@typing.dataclass_transform(frozen_default=True, kw_only_default=True)
+def option_class(cls: type[Class]) -> type[Class]:
+    """Makes a class whose fields are options: a frozen dataclass, all of its arguments by name."""
+    return dataclasses.dataclass(frozen=True, kw_only=True)(cls)
 
 
 def option(default: object, help: str, **properties: typing.Any) -> typing.Any:

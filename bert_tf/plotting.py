@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bert_common import files, json_files
 from bert_common.errors import UserError, say
-from bert_common.options import Options, option
+from bert_common.options import Options, option, option_class
 from bert_tf import charts
 from bert_tf.tables import new_figure, shorten
 from modeling.checkpoints.companion_files import FLAGS_FILE, METRICS_FILE
@@ -59,7 +59,7 @@ class Picture:
     size: tuple[float, float] = (7, 4.5)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class PlotOptions(Options):
     """Plots."""
 

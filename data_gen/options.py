@@ -11,7 +11,6 @@ This module imports nothing slow, so that --help is fast.
 Library code takes the same classes: the command line makes `PretrainingDataOptions(input_file=…)`.
 """
 
-import dataclasses
 import os
 import re
 from typing import ClassVar, NamedTuple
@@ -20,7 +19,16 @@ import numpy as np
 
 from bert_common import files, parallel
 from bert_common.errors import UserError
-from bert_common.options import DIRECTORY, FILE, FILES, LARGEST_INT64, OUTPUT, Options, option
+from bert_common.options import (
+    DIRECTORY,
+    FILE,
+    FILES,
+    LARGEST_INT64,
+    OUTPUT,
+    Options,
+    option,
+    option_class,
+)
 from bert_common.plugins import Plugins
 from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
 from data_gen.pretraining.records import STATISTICS_SUFFIX, shard_names
@@ -43,7 +51,7 @@ _GIVE_IN_TRAINING = (
 )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class WorkerOptions(Options):
     """Worker processes."""
 
@@ -63,7 +71,7 @@ class WorkerOptions(Options):
         return self.num_workers
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class TextOptions(WorkerOptions):
     """Bytes that are not UTF-8, and worker processes."""
 
@@ -92,7 +100,7 @@ class Share(NamedTuple):
         return range(self.number, total, self.machines)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class BeamOptions(TextOptions):
     """Engine that does the work."""
 
@@ -104,7 +112,7 @@ class BeamOptions(TextOptions):
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class EngineOptions(BeamOptions):
     """Engine or machines that do the work."""
 
@@ -142,7 +150,7 @@ class EngineOptions(BeamOptions):
         return Share(int(number) - 1, int(count))
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class FolderOptions(Options):
     """Documents of a folder."""
 
@@ -158,7 +166,7 @@ class FolderOptions(Options):
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class CorpusOptions(EngineOptions):
     """Corpus preparation."""
 
@@ -218,7 +226,7 @@ class CorpusOptions(EngineOptions):
             )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class MaskingOptions(Options):
     """Masking and next-sentence prediction.
 
@@ -249,7 +257,7 @@ class MaskingOptions(Options):
         MaskingRatios.parse(self.masking)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class PretrainingDataOptions(MaskingOptions, EngineOptions):
     """Pre-training data."""
 
@@ -391,7 +399,7 @@ class PretrainingDataOptions(MaskingOptions, EngineOptions):
         return paths, re.sub(r"@\d+$", "", names[0]) + STATISTICS_SUFFIX
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class DocstringOptions(WorkerOptions):
     """Docstrings of the installed packages."""
 
@@ -404,7 +412,7 @@ class DocstringOptions(WorkerOptions):
     min_words: int = option(20, "Minimum number of words of prose in a docstring.", minimum=1)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class TriviaQaOptions(Options):
     """TriviaQA as SQuAD data."""
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from bert_common import files, outputs
 from bert_common.errors import UserError, say
-from bert_common.options import DIRECTORY, OUTPUT, Options, option
+from bert_common.options import DIRECTORY, OUTPUT, Options, option, option_class
 
 _HEADER = "index\tprediction"
 _BINARY = ("0", "1")
@@ -58,7 +58,7 @@ SUBMISSION_FILES: dict[str, SubmissionFile] = {
 }
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class SubmissionOptions(Options):
     """Options of the submission."""
 

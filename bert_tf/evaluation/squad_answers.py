@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_common.errors import UserError
-from bert_common.options import Options, option
+from bert_common.options import Options, option, option_class
 from data_gen.labeled.squad import SquadData
 from data_gen.labeled.squad_features import ContextTokens, Windows
 from data_gen.ragged import bounds_of
@@ -35,7 +35,7 @@ _WINDOWS_AT_ONCE = 1024
 _NO_SPAN = "empty"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class AnswerOptions(Options):
     """Choice of answers; by default as a trained model was tuned."""
 

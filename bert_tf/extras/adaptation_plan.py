@@ -3,13 +3,12 @@
 Input: the options and the opened weights. Output: commands, which `adaptation.py` runs.
 """
 
-import dataclasses
 import importlib.util
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from bert_common.errors import UserError
-from bert_common.options import DIRECTORY, FILE, Options, option
+from bert_common.options import DIRECTORY, FILE, Options, option, option_class
 
 if TYPE_CHECKING:
     from modeling.checkpoints.load import Checkpoint
@@ -24,7 +23,7 @@ _HEAD_SHARE = 0.2
 _SPEED_STEPS = 12
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class AdaptOptions(Options):
     """Adaptation to a domain."""
 

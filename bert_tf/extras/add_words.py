@@ -17,7 +17,7 @@ import numpy as np
 
 from bert_common import cli, files, parallel
 from bert_common.errors import UserError, say
-from bert_common.options import FILES, Options, option
+from bert_common.options import FILES, Options, option, option_class
 from data_gen.options import TEXT_FILES
 from data_gen.text.word_counts import MAX_COUNTED_WORDS, count_words
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -30,7 +30,7 @@ _OUTPUT_BIAS = "cls/predictions/output_bias"
 _LISTED_WORDS = 20
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class AddWordsOptions(Options):
     """Words of a text for a vocabulary."""
 

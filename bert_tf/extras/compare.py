@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 
 from bert_common import cli, files, json_files, options, outputs
 from bert_common.errors import UserError, say
-from bert_common.options import Options
+from bert_common.options import Options, option_class
 from bert_tf import charts
 from bert_tf.evaluation.significance import Difference, difference, holm
 from bert_tf.plotting import names_of, with_runs_below
@@ -41,7 +41,7 @@ _REPETITION_FLAGS = ("seed", "output_dir")
 _NO_SCORES = ("global_step", "step", "split", "degenerate")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class CompareOptions(Options):
     """Comparison."""
 

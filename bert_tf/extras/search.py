@@ -16,18 +16,17 @@ published sentence encoder.
 The search is exact and reads the vectors from the disk, a part at a time (`search_index.py`).
 """
 
-import dataclasses
 import os
 
 from bert_common import cli, files
 from bert_common.errors import UserError
-from bert_common.options import FILE, option
+from bert_common.options import FILE, option, option_class
 from bert_tf.inference.options import FileOptions, InputOptions
 
 INDEX_FILE = "index.json"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class SearchOptions(FileOptions, InputOptions):
     """Search."""
 

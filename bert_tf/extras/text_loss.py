@@ -20,7 +20,7 @@ import numpy as np
 
 from bert_common import cli, files, json_files, outputs
 from bert_common.errors import UserError, say
-from bert_common.options import FILES, OUTPUT, Options, option
+from bert_common.options import FILES, OUTPUT, Options, option, option_class
 from bert_common.text_lines import numbered_lines
 from bert_tf.evaluation.significance import Difference, relative_change
 from bert_tf.tables import named_table
@@ -38,7 +38,7 @@ _WINDOWS_PER_DOCUMENT = 8
 _BATCH_SIZE = 16
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class TextLossOptions(Options):
     """Loss of hidden words."""
 

@@ -21,6 +21,7 @@ from bert_common.options import (
     Options,
     declared_options,
     option,
+    option_class,
     unknown_choice,
 )
 from bert_common.plugins import Plugins
@@ -76,7 +77,7 @@ FORMATS = Plugins(
 )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class TrainedModelOptions(CheckpointOptions):
     """Checkpoint."""
 
@@ -91,7 +92,7 @@ class TrainedModelOptions(CheckpointOptions):
         }
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class InputOptions(Options):
     """Inputs."""
 
@@ -105,7 +106,7 @@ class InputOptions(Options):
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class CandidateOptions(Options):
     """Candidates."""
 
@@ -114,7 +115,7 @@ class CandidateOptions(Options):
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class PoolingOptions(Options):
     """Vectors."""
 
@@ -126,7 +127,7 @@ class PoolingOptions(Options):
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class VectorOptions(PoolingOptions):
     """Vectors."""
 
@@ -159,7 +160,7 @@ def tasks_reading(name: str, exported: bool = False) -> list[str]:
     return readers
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadConfig):
     """Batches."""
 
@@ -178,7 +179,7 @@ class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadConf
                 )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class TaskOptions(Options):
     """Task."""
 
@@ -208,7 +209,7 @@ class TaskOptions(Options):
         return common + sorted(special, key=lambda declared: declared.group)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class FileOptions(TrainedModelOptions):
     """Files."""
 
@@ -227,7 +228,7 @@ class FileOptions(TrainedModelOptions):
             outputs.check_standard_output("--output_file=-")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class TableOptions(Options):
     """Table."""
 
@@ -254,7 +255,7 @@ class TableOptions(Options):
     delimiter: str | None = delimiter_option(_IS_TABLE)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class PredictOptions(FileOptions, TableOptions, TaskOptions, InferenceSettings):
     """Predictions."""
 
@@ -301,7 +302,7 @@ _READ_BY_FORMATS: dict[str, tuple[str, ...]] = {
 }
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class ExportOptions(
     TaskOptions, TrainedModelOptions, InputOptions, CandidateOptions, PoolingOptions, SquadConfig
 ):
@@ -392,7 +393,7 @@ class ExportOptions(
         return InferenceSettings(**values, given=self.given)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class ExtractOptions(FileOptions, DeviceOptions):
     """Features."""
 
@@ -433,7 +434,7 @@ class ExtractOptions(FileOptions, DeviceOptions):
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class FillMaskOptions(TrainedModelOptions, CandidateOptions):
     """Masks."""
 

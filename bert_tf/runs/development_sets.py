@@ -1,16 +1,15 @@
 """Options of tasks that have their own development set."""
 
-import dataclasses
 import os
 import re
 from collections.abc import Mapping, Sequence
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_common.options import FILE, Options, check_there, option
+from bert_common.options import FILE, Options, check_there, option, option_class
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class DevelopmentSetOptions(Options):
     """Development set.
 

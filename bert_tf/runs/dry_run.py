@@ -98,7 +98,10 @@ def _input_files(task: Task) -> Iterable[str]:
 
 def describe_data(data: Datasets) -> list[tuple[str, str]]:
     """Returns (subject, text) on the lengths of the labeled examples."""
-    return [(name, _describe_lengths(split)) for name, split in data.nonempty().items()]
+    rows = []
+    for name, split in data.nonempty().items():
+        rows.append((name, _describe_lengths(split)))
+    return rows
 
 
 def _describe_lengths(split: Dataset) -> str:

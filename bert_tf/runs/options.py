@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from bert_common.errors import UserError, needs_package
 from bert_common.gpus import DEFAULT_CACHE
-from bert_common.options import FILE, LARGEST_INT64, Options, declared_options, option
+from bert_common.options import FILE, LARGEST_INT64, Options, declared_options, option, option_class
 from bert_common.plugins import Plugins
 from data_gen.labeled.rows import LabeledDataOptions
 from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, LORA_LAYERS, BertConfig
@@ -58,7 +58,7 @@ TEACHERS = Plugins(
 DISTILLATION_WEIGHT = 0.9
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class CheckpointOptions(Options):
     """Checkpoint."""
 
@@ -112,7 +112,7 @@ class CheckpointOptions(Options):
             check_checkpoint_there(path)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class DeviceOptions(Options):
     """Devices and precision."""
 
@@ -183,7 +183,7 @@ class DeviceOptions(Options):
             )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class TrainingOptions(CheckpointOptions, DeviceOptions):
     """Training."""
 
@@ -464,7 +464,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         return tuple(paths)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class LoraOptions(Options):
     """LoRA.
 
@@ -505,7 +505,7 @@ class LoraOptions(Options):
         return {"rank": self.lora_rank, "lora_alpha": self.lora_alpha, "layers": layers}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class FineTuningOptions(LabeledDataOptions, LoraOptions, TrainingOptions):
     """Fine-tuning."""
 
@@ -612,7 +612,7 @@ class FineTuningOptions(LabeledDataOptions, LoraOptions, TrainingOptions):
         return max(1, math.ceil(self.num_train_epochs * self.steps_per_epoch(num_examples)))
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class HeadDropoutOptions(Options):
     """Head.
 
@@ -628,7 +628,7 @@ class HeadDropoutOptions(Options):
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class DistillationOptions(Options):
     """Distillation.
 

@@ -315,7 +315,9 @@ def check_evaluated(directory: str, init_checkpoint: str | None) -> None:
     if init_checkpoint is None:
         return
     best_directory = os.path.join(directory, BEST_DIRECTORY)
-    if any(files.same_file(init_checkpoint, path) for path in (directory, best_directory)):
+    if files.same_file(init_checkpoint, directory):
+        return
+    if files.same_file(init_checkpoint, best_directory):
         return
     # The directory of a sweep has flags in `best/` only.
     flags = run_directory.read_flags(directory) or run_directory.read_flags(best_directory)

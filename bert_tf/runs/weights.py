@@ -200,12 +200,8 @@ class TrainedWeights(RunWeights):
 
     def _describe_by(self, entries: Mapping[str, object]) -> None:
         """Adds entries to the description."""
-        described: dict[str, object] = {}
-        # The task keeps its own.
-        if self.description is not None:
-            described.update(self.description)
-        described.update(entries)
-        self.description = described
+        description = {} if self.description is None else self.description
+        self.description = {**description, **entries}
 
     def load_best(self) -> None:
         """Replaces the weights by the best ones, if evaluations have chosen some."""

@@ -1,9 +1,8 @@
 """Options that several tasks have."""
 
-import dataclasses
 from typing import Any
 
-from bert_common.options import FILE, Options, option
+from bert_common.options import FILE, Options, option, option_class
 
 
 def delimiter_option(only_with: tuple[str, ...] = ()) -> Any:
@@ -16,7 +15,7 @@ def delimiter_option(only_with: tuple[str, ...] = ()) -> Any:
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class DataFileOptions(Options):
     """Data files."""
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from bert_common import files, outputs, parallel
 from bert_common.errors import UserError, say
-from bert_common.options import FILES, Options, option
+from bert_common.options import FILES, Options, option, option_class
 from bert_common.progress import Progress
 from bert_tf.vocabulary import wordpiece_learner
 from data_gen.options import PIPELINES, TEXT_FILES, BeamOptions
@@ -35,7 +35,7 @@ _ENOUGH_OCCURRENCES = 8
 WRITTEN = ("vocab.txt", "bert_config.json", "tokenizer_config.json")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class VocabularyOptions(BeamOptions):
     """Vocabulary:"""
 
@@ -280,7 +280,7 @@ def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]
     return "\n".join(rows)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class ConfigOptions(Options):
     """The model's shape."""
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from bert_common.errors import UserError, did_you_mean
-from bert_common.options import LARGEST_INT64, Options, option
+from bert_common.options import LARGEST_INT64, Options, option, option_class
 
 # Value of --skip_bad_rows: whether to leave bad rows out, or how many at most; None if there is no
 # such flag.
@@ -149,7 +149,7 @@ class LabeledFile:
         return dataclasses.replace(train, notes=(*self.notes, note)), self.take(held_out)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class LabeledDataOptions(Options):
     """Labeled data."""
 

@@ -33,7 +33,7 @@ from bisect import bisect_left
 import numpy as np
 
 from bert_common.errors import UserError
-from bert_common.options import Options, option
+from bert_common.options import Options, option, option_class
 from data_gen.labeled.squad import SquadData
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vectorized import ragged_range
@@ -146,7 +146,7 @@ class Windows:
         return winner[token] == np.arange(len(token))
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class WindowOptions(Options):
     """Windows over contexts.
 

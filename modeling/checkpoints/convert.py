@@ -16,7 +16,7 @@ import numpy as np
 
 from bert_common import files
 from bert_common.errors import UserError, listed, message_of
-from bert_common.options import FILE, Options, option
+from bert_common.options import FILE, Options, option, option_class
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import (
     CheckpointReader,
@@ -166,7 +166,7 @@ def weights_without_place(
     return pooled_weights(tensors)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class ConvertOptions(Options):
     """Conversion of a checkpoint"""
 

@@ -1,11 +1,10 @@
 """The options of `run_classifier.py`."""
 
-import dataclasses
 import math
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_common.options import DIRECTORY, FILE, option
+from bert_common.options import DIRECTORY, FILE, option, option_class
 from bert_common.remote_files import is_remote
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import DistillationOptions, FineTuningOptions, HeadDropoutOptions
@@ -24,7 +23,7 @@ _IS_XNLI = (f"task_name={glue.XNLI}",)
 _HAS_COLUMNS = (*_IS_CUSTOM, "transfer_file")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class ClassificationOptions(
     DistillationOptions, HeadDropoutOptions, DevelopmentSetOptions, FineTuningOptions
 ):

@@ -1,9 +1,7 @@
 """Options of `run_swag.py`."""
 
-import dataclasses
-
 from bert_common.errors import UserError
-from bert_common.options import DIRECTORY, option
+from bert_common.options import DIRECTORY, option, option_class
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import FineTuningOptions, HeadDropoutOptions
 from bert_tf.tasks.options import DataFileOptions, delimiter_option
@@ -18,7 +16,7 @@ TRUNCATIONS = ("longer", "context_start")
 _IS_CUSTOM = (f"task_name={CUSTOM}",)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class MultipleChoiceOptions(
     DataFileOptions, DevelopmentSetOptions, HeadDropoutOptions, FineTuningOptions
 ):

@@ -4,13 +4,13 @@ import dataclasses
 import re
 
 from bert_common.errors import UserError
-from bert_common.options import FILES, LARGEST_INT, as_flag, check_there, option
+from bert_common.options import FILES, LARGEST_INT, as_flag, check_there, option, option_class
 from bert_tf.runs.options import DistillationOptions, TrainingOptions
 from data_gen.options import MaskingOptions
 from modeling.config import BertConfig
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
     """Pre-training."""
 

@@ -5,7 +5,6 @@ the settings that a run was trained with, then the original's defaults: `--do_pr
 no flags.
 """
 
-import dataclasses
 import importlib.util
 import os
 from collections.abc import Collection, Mapping
@@ -13,7 +12,7 @@ from typing import Self
 
 from bert_common import json_files
 from bert_common.errors import UserError, needs_package
-from bert_common.options import FILE, declared_options, option
+from bert_common.options import FILE, declared_options, option, option_class
 from bert_tf.evaluation.squad_answers import AnswerOptions
 from bert_tf.runs.options import DistillationOptions, FineTuningOptions
 from data_gen.labeled.squad_features import WindowOptions
@@ -28,7 +27,7 @@ MEAN = "the mean of the runs' thresholds"
 TUNED_ON = "tuned on "
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class SquadConfig(WindowOptions, AnswerOptions):
     """Settings of windows and answers.
 
@@ -118,7 +117,7 @@ def merge_settings(options: Mapping[str, object], task: Mapping[str, object] | N
     return settings.with_threshold(settings.null_score_diff_threshold, GIVEN)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class SquadOptions(SquadConfig, DistillationOptions, FineTuningOptions):
     """Question answering."""
 

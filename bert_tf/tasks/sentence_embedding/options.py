@@ -1,9 +1,7 @@
 """Options of `run_sentence_embedding.py`."""
 
-import dataclasses
-
 from bert_common.errors import UserError
-from bert_common.options import DIRECTORY, FILE, option
+from bert_common.options import DIRECTORY, FILE, option, option_class
 from bert_tf.evaluation.retrieval import RANKING_METRICS
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import FineTuningOptions
@@ -34,7 +32,7 @@ _HARD_NEGATIVES = (f"task_name={PAIRS}", f"dev_task_name={PAIRS}")
 _TWO_COLUMNS = (*_HARD_NEGATIVES, *_LABELED)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class SentenceEmbeddingOptions(DataFileOptions, DevelopmentSetOptions, FineTuningOptions):
     """Sentence embeddings."""
 

@@ -1,10 +1,9 @@
 """Options of `run_ner.py`."""
 
-import dataclasses
 from typing import NamedTuple, Self
 
 from bert_common.errors import UserError
-from bert_common.options import DIRECTORY, Options, option
+from bert_common.options import DIRECTORY, Options, option, option_class
 from bert_tf.runs.development_sets import DevelopmentSetOptions
 from bert_tf.runs.options import DistillationOptions, FineTuningOptions, HeadDropoutOptions
 from bert_tf.tasks.options import DataFileOptions
@@ -72,7 +71,7 @@ FEATURE_DEFAULTS = {
 }
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class TaggedFileOptions(DataFileOptions):
     """Files of tagged sentences."""
 
@@ -110,7 +109,7 @@ class TaggedFileOptions(DataFileOptions):
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class FeatureOptions(Options):
     """BiLSTM on fixed activations, with --feature_based."""
 
@@ -155,7 +154,7 @@ class FeatureOptions(Options):
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@option_class
 class TokenClassificationOptions(
     TaggedFileOptions,
     FeatureOptions,
