@@ -35,6 +35,8 @@ _DOCUMENT_STARTS = ("-DOCSTART-", "#begin document", "# newdoc")
 _BLANKS = " \t"
 # Signs with which comments above a sentence begin; a word may begin so, too.
 _COMMENTS = ("#", "//", "%")
+# What a second column of comments hardly holds.
+_TAG = re.compile(r"[Oo]|[BIES]-.+", re.DOTALL)
 # A word with its tag behind a sign that separates no columns here.
 _GLUED = re.compile(r".+\W([Oo]|[BIESLUMWbieslumw]-.+)", re.DOTALL)
 # Signs between columns, besides blanks; the first one that divides all lines alike is taken.
@@ -269,10 +271,12 @@ def _no_words(rows: _Rows, word_columns: WordColumns) -> set[int]:
     """Returns the rows that are comments or, in CoNLL-U, several words at once, or none."""
     no_words = set(rows.comments)
     if no_words and word_columns.label is not None:
-        # A word may begin so as well: its tag is one of the others.
+        # A word may begin so as well: its tag is one of the others, or can be nothing else.
         labels = rows.columns[word_columns.label]
         tags = Counter(labels) - Counter(labels[row] for row in rows.comments)
-        no_words = {row for row in no_words if labels[row] not in tags}
+        for row in rows.comments:
+            if labels[row] in tags or _TAG.fullmatch(labels[row]):
+                no_words.remove(row)
     if word_columns.kinds[0] == COUNTS:
         numbers = rows.columns[0]
         no_words.update(row for row, number in enumerate(numbers) if NO_WORD.fullmatch(number))

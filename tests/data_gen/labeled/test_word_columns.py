@@ -149,13 +149,14 @@ def test_brackets_that_are_nested_or_open_are_refused(write, cell):
 
 
 def test_words_that_begin_with_the_sign_of_comments(write):
-    path = write("#rome B-LOC\nTom B-PER\n\n# O\nis O\n\n# note\nx O\n")
+    path = write("#rome B-LOC\nTom B-PER\n\n# O\nis O\n\n# note\nx O\n\n% B-ORG\n")
     assert read_tagged_file(SourceFile(path, "train_file")).words == [
         "#rome",
         "Tom",
         "#",
         "is",
         "x",
+        "%",
     ]
 
 
