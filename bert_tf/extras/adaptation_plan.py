@@ -76,6 +76,13 @@ class AdaptOptions(Options):
         super().check()
         if bool(self.train_file) != bool(self.dev_file):
             raise UserError("--train_file and --dev_file belong together: give both or neither")
+        for name in ("init_checkpoint", "output_dir", "general_file"):
+            path = getattr(self, name)
+            if path and "," in path:
+                raise UserError(
+                    f"--{name}: {path} has a comma, which separates names in the commands of the "
+                    "steps: choose another name"
+                )
         folder = os.path.join(os.path.realpath(self.documents_dir), "")
         output = os.path.join(os.path.realpath(self.output_dir), "")
         if output.startswith(folder):

@@ -167,6 +167,8 @@ def test_the_plan(tmp_path):
                 init_checkpoint="b",
                 output_dir=f"{tmp_path}/{output}",
             ).check()
+    with pytest.raises(UserError, match="--output_dir: a,b has a comma, which separates names"):
+        AdaptOptions(documents_dir="a", init_checkpoint="b", output_dir="a,b").check()
     with pytest.raises(UserError, match="one of them is the result"):
         AdaptOptions(
             documents_dir="a",
