@@ -105,9 +105,8 @@ class Facts(NamedTuple):
 
 
 class PortionFacts(NamedTuple):
-    """Sums over portions."""
+    """A portion."""
 
-    portions: int
     instances: int
     facts: Facts
 
@@ -179,8 +178,7 @@ def _build(input_files: Flow) -> None:
     scanned = sizes.through(tell_size).grouped("files to scan").through(scan).grouped("scanned")
     blocks = scanned.through(place_files).grouped("files to read").through(read)
     instances = blocks.grouped("portions").through(make)
-    total = instances.only("facts").grouped("facts of portions").through(add_facts)
-    plan_of_buckets = total.grouped("all facts").through(tell_bits)
+    plan_of_buckets = instances.only("facts").grouped("all facts").through(tell_bits)
     split = (
         instances.only("rows")
         .grouped("rows of portions", plan_of_buckets.only("bits"))
@@ -323,7 +321,7 @@ def make(job: Job, group: tuple[int, Iterable[PlacedBlock]]) -> Iterator[tuple]:
         end += len(rows)
         chunk = Rows(portion, number, keys[begin:end].tobytes(), rows.tobytes())
         yield "rows", (portion, chunk)
-    yield "facts", (portion % _SUMS, PortionFacts(1, len(keys), _facts(counts)))
+    yield "facts", (ALL, PortionFacts(len(keys), _facts(counts)))
 
 
 def _number(value: PlacedBlock) -> int:
@@ -385,35 +383,29 @@ def _blocks_after(
                 yield block
 
 
-def add_facts(job: Job, group: tuple[int, Iterable[PortionFacts]]) -> Iterator[tuple]:
-    """(group of portions, facts) → (all, their sum)."""
-    portions = 0
-    instances = 0
-    facts = []
-    for part in group[1]:
-        portions += part.portions
-        instances += part.instances
-        facts.append(part.facts)
-    yield ALL, PortionFacts(portions, instances, _joined(facts))
-
-
 def tell_bits(job: Job, group: tuple[int, Iterable[PortionFacts]]) -> Iterator[tuple]:
     """(all, facts of portions) → (portion, bits of its buckets); facts of all."""
-    ((_, total),) = add_facts(job, group)
+    portions = 0
+    instances = 0
+    facts = Facts({}, 0, frozenset())
+    for part in group[1]:
+        portions += 1
+        instances += part.instances
+        facts = _joined((facts, part.facts))
     size = _places(job)[0].total
     counts = {"nul_bytes": size.nul_bytes}
-    statistics.add(counts, total.facts.counts)
+    statistics.add(counts, facts.counts)
     if not counts["tokens"]:
         raise generation.no_text(job.facts["names"])
-    bits = external_shuffle.bucket_bits_for(total.instances * _row_type(job).itemsize)
-    for portion in range(total.portions):
+    bits = external_shuffle.bucket_bits_for(instances * _row_type(job).itemsize)
+    for portion in range(portions):
         yield "bits", (portion, bits)
     prepared = {
         "text_bytes": size.bytes,
         "counts": counts,
-        "peak_bytes": total.facts.peak_bytes,
+        "peak_bytes": facts.peak_bytes,
         "seconds": 0.0,
-        "processes": total.facts.processes,
+        "processes": facts.processes,
     }
     yield "prepared", (ALL, prepared)
 
