@@ -15,22 +15,22 @@ from tests import density
 
 # Code tokens of the whole project: of what docs/promises.md lists and nothing else. The number rises
 # in the commit that adds a row there.
-TOTAL = 351_000
+TOTAL = 354_000
 # Code tokens by package. Within the total a package may have 3 % or 500 tokens more than this.
 TOKENS = {
     "benchmarks": 15_650,
     "bert_common": 19_200,
     "bert_tf": 4_900,
     "bert_tf/evaluation": 9_200,
-    "bert_tf/extras": 23_900,
+    "bert_tf/extras": 24_200,
     "bert_tf/inference": 12_600,
     "bert_tf/report": 8_000,
     "bert_tf/runs": 21_800,
     "bert_tf/tasks": 51_400,
     "bert_tf/training": 20_100,
-    "bert_tf/vocabulary": 3_800,
+    "bert_tf/vocabulary": 3_100,
     "root": 1_500,
-    "data_gen": 85_500,
+    "data_gen": 87_500,
     "docs": 720,
     "experiments": 12_200,
     # To be read beside the paper, whatever else the project holds.
