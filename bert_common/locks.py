@@ -123,12 +123,16 @@ def _taken_directory() -> str | None:
 
 
 def is_below_held(real_path: str) -> bool:
-    """Whether a path without symbolic links is in a directory that this process has locked."""
+    """Whether a path without symbolic links is in a directory that this process holds, by its lock
+    or its lease."""
+    directories = [lease.directory for lease in list(leases)]
     for path in list(_held.values()):
-        if WINDOWS:
-            path = path.removesuffix(".lock")
+        directories.append(path.removesuffix(".lock") if WINDOWS else path)
+    for path in directories:
+        if not is_remote(path):
+            path = os.path.realpath(path)
         # The separator at the end keeps "runs2" from counting as a part of "runs".
-        if real_path.startswith(os.path.join(os.path.realpath(path), "")):
+        if real_path.startswith(os.path.join(path, "")):
             return True
     return False
 

@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from bert_common import leases
+from bert_common import files, leases
+from bert_common.errors import UserError
 
 pytestmark = pytest.mark.processes
 # Takes a directory at each line with its name, and writes there, until the next line.
@@ -152,3 +153,16 @@ def test_a_lease_of_a_dead_process_ends_at_once_on_its_host_only(start, tmp_path
     third = start("B", expiry=0.6)
     third.say(tmp_path)
     assert third.answer() == "writing" and third.has_watched
+
+
+def test_what_was_read_in_a_directory_with_a_lease_may_be_replaced(tmp_path):
+    """A run reads its file `checkpoint` and writes it again."""
+    path = tmp_path / "checkpoint"
+    path.touch()
+    files.register.begin(opened=True)
+    with leases.holding(str(tmp_path), "busy", leases.Intervals(settling=0.0)):
+        files.open_file(str(path)).close()
+        files.check_replaceable(str(path))
+    with pytest.raises(UserError, match="is read by this command, which would be lost"):
+        files.check_replaceable(str(path))
+    files.register.begin()
