@@ -112,12 +112,13 @@ class WorkDirectory:
 
     def check_same(self) -> None:
         """Raises `UserError` if the work was begun with other settings or another corpus."""
-        recorded = json_files.read_object(os.path.join(self.path, "manifest.json"))
-        if not recorded:
+        manifest = os.path.join(self.path, "manifest.json")
+        if not os.path.exists(manifest):
             raise UserError(
                 f"{self._flag}: the work in {self.path} has lost its manifest.json: delete that "
                 "directory to start again"
             )
+        recorded = json_files.read_object(manifest)
         for name in sorted(self._identity.keys() | recorded.keys()):
             if self._identity.get(name) != recorded.get(name):
                 if name == "input_file":
