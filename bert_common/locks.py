@@ -127,7 +127,9 @@ def is_below_held(real_path: str) -> bool:
     or its lease."""
     directories = [lease.directory for lease in list(leases)]
     for path in list(_held.values()):
-        directories.append(path.removesuffix(".lock") if WINDOWS else path)
+        if WINDOWS:
+            path = path.removesuffix(".lock")
+        directories.append(path)
     for path in directories:
         if not is_remote(path):
             path = os.path.realpath(path)
