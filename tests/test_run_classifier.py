@@ -84,6 +84,8 @@ def test_a_run_outlives_its_reader_and_its_terminal(arguments, tmp_path, before)
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=tmp_path,
+        # The tests themselves may run under nohup.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     try:
         assert process.stdout.readline()
