@@ -25,6 +25,7 @@ from data_gen.text.word_counts import MAX_COUNTED_WORDS, count_words
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
 _STATE_FILE = "adapt.json"
+_GIVEN_FILES = ("general_file", "train_file", "dev_file")
 # More passes than this over a small text teach it by heart.
 _MAX_PASSES = 40
 # An interval over fewer documents says nothing.
@@ -144,21 +145,19 @@ def begin(options: AdaptOptions) -> dict:
         "documents_dir": paths,
         "init_checkpoint": contents.weight_files([options.init_checkpoint]),
     }
-    for name in ("general_file", "train_file", "dev_file"):
+    for name in _GIVEN_FILES:
         path = getattr(options, name)
         if path:
             inputs[name] = [path]
-    digests = {
-        name: contents.fresh_digest(contents.statuses(group)) for name, group in inputs.items()
-    }
+    digests = {}
+    for name, group in inputs.items():
+        digests[name] = contents.fresh_digest(contents.statuses(group))
     names = [os.path.relpath(path, options.documents_dir) for path in paths]
     digests["documents_dir"] = results.digest([names, digests["documents_dir"]])
     # The contents of files count, wherever they are; checkpoints are also known by their names.
-    values = {
-        name: value
-        for name, value in options.values().items()
-        if name not in inputs.keys() - {"init_checkpoint"} | {"dry_run"}
-    }
+    values = options.values()
+    for name in ("dry_run", "documents_dir", *_GIVEN_FILES):
+        del values[name]
     state = {"options": values, "inputs": digests}
     path = os.path.join(options.output_dir, _STATE_FILE)
     fields = {"options": dict, "inputs": dict, "num_train_steps": int | None}

@@ -222,8 +222,13 @@ class Plan:
 
     def speed(self) -> Step:
         """Returns a short training, which shows how many steps a minute has."""
-        flags = (f"--num_train_steps={_SPEED_STEPS}", f"--iterations_per_loop={_SPEED_STEPS // 2}")
-        return self._pretraining("The speed of training here", self.start, "speed", *flags)
+        return self._pretraining(
+            "The speed of training here",
+            self.start,
+            "speed",
+            str(_SPEED_STEPS),
+            f"--iterations_per_loop={_SPEED_STEPS // 2}",
+        )
 
     def training(self) -> list[Step]:
         """Returns the steps of training and measuring."""
@@ -246,18 +251,11 @@ class Plan:
                     "The weights have no masked-LM head: one is trained on the frozen encoder",
                     self.start,
                     "head",
-                    f"--num_train_steps={head_steps}",
+                    head_steps,
                     *flags,
                 )
             )
-        steps.append(
-            self._pretraining(
-                "Further pre-training",
-                self.before,
-                "weights",
-                f"--num_train_steps={num_steps}",
-            )
-        )
+        steps.append(self._pretraining("Further pre-training", self.before, "weights", num_steps))
         steps.append(
             Step(
                 "Held-out documents and old text, before and after",
@@ -334,7 +332,8 @@ class Plan:
     def _rate(self, factor: float) -> str:
         return f"{factor / self._checkpoint.config.hidden_size:.1e}"
 
-    def _pretraining(self, title: str, start: str, name: str, *flags: str) -> Step:
+    def _pretraining(self, title: str, start: str, name: str, num_steps: str, *flags: str) -> Step:
+        """Returns a training of so many steps; "STEPS" if their number is not known yet."""
         options = self._options
         rate = options.learning_rate
         return Step(
@@ -345,8 +344,9 @@ class Plan:
                 f"--init_checkpoint={start}",
                 f"--input_file={self.records}",
                 f"--output_dir={self._path(name)}",
+                f"--num_train_steps={num_steps}",
                 *flags,
-                f"--num_warmup_steps={self._warmup(flags[0])}",
+                f"--num_warmup_steps={self._warmup(num_steps)}",
                 f"--learning_rate={self._rate(_PRETRAINING_RATE) if rate is None else rate}",
                 f"--train_batch_size={options.train_batch_size}",
                 f"--max_seq_length={options.max_seq_length}",
@@ -355,13 +355,12 @@ class Plan:
                 f"--seed={options.seed}",
             ),
             # A run that was stopped has saved an earlier step, and ends well.
-            os.path.join(self._path(name), f"ckpt-{flags[0].partition('=')[2]}.index"),
+            os.path.join(self._path(name), f"ckpt-{num_steps}.index"),
         )
 
     @staticmethod
-    def _warmup(num_steps_flag: str) -> str:
-        """Returns a tenth of the steps of a flag."""
-        num_steps = num_steps_flag.partition("=")[2]
+    def _warmup(num_steps: str) -> str:
+        """Returns a tenth of the steps."""
         return str(int(num_steps) // 10) if num_steps.isdecimal() else f"{num_steps}/10"
 
     def _classifier(self, when: str, start: str, name: str) -> Step:

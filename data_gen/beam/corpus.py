@@ -27,9 +27,6 @@ from data_gen.text.corpus_readers import ReadingNotes, read_documents
 from data_gen.text.duplicates import DocumentPart, DuplicateFilter, digests_of
 
 _TEXT_CHARACTERS = 4 << 20
-# Stored bytes of input for a group of fingerprints, which then are some megabytes.
-_GROUP_BYTES = 64 << 20
-_FEWEST_GROUPS = 16
 # A document's number is that in its file, behind the number of the file.
 _DOCUMENTS_OF_A_FILE = 1 << 40
 
@@ -70,7 +67,6 @@ def prepare(options: CorpusOptions, input_files: Sequence[str]) -> str:
 
     Raises `UserError` as `corpus_preparation.prepare_corpus`, and `pipelines.run`.
     """
-    stored = sum(files.file_size(path) for path in input_files)
     paths: dict[str, Any] = {}
     for flag in ("output_file", "held_out_file"):
         path = getattr(options, flag)
@@ -84,7 +80,7 @@ def prepare(options: CorpusOptions, input_files: Sequence[str]) -> str:
         options.output_file,
         names=list(input_files),
         output_names={paths[flag]: getattr(options, flag) for flag in paths},
-        groups=max(stored // _GROUP_BYTES, _FEWEST_GROUPS),
+        groups=pipelines.num_groups(input_files),
     )
     return pipelines.run(job, _build)
 

@@ -42,6 +42,9 @@ _DEFAULTS = ("--job_server_timeout=2592000", "--default_sdk_harness_log_level=CR
 _USER_ERROR = re.compile(r"\bUserError: (.+?)(?: \[while running|\\n|\n|$)")
 # Dask's bags keep as many partitions as they begin with: the most processes that work at a time.
 _FEWEST_BEGINNINGS = 64
+# Stored bytes of input for a group of fingerprints or words.
+_GROUP_BYTES = 64 << 20
+_FEWEST_GROUPS = 16
 # Name of what a pipeline keeps for the process that has started it.
 RESULT = "result"
 # Key of what is brought together in one place.
@@ -177,6 +180,12 @@ def new_job(options: Any, input_files: Sequence[str], output_file: str, **facts:
     work = f"{folder}/.{name}.beam-{os.urandom(4).hex()}"
     files.make_directories(work)
     return Job(options, [files.absolute(path) for path in input_files], work, facts=facts)
+
+
+def num_groups(input_files: Sequence[str]) -> int:
+    """Returns a number of groups for what is gathered from files: some megabytes in each."""
+    stored = sum(files.file_size(path) for path in input_files)
+    return max(stored // _GROUP_BYTES, _FEWEST_GROUPS)
 
 
 class _Function(beam.DoFn):

@@ -8,14 +8,13 @@ words of some portions of 4 MB, or one range of them.
 """
 
 import collections
-import dataclasses
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import google_crc32c
 
-from bert_common import files, json_files
+from bert_common import json_files
 from data_gen.beam import pipelines
 from data_gen.beam.pipelines import ALL, RESULT, Flow, Job
 from data_gen.text import word_counts
@@ -23,9 +22,6 @@ from data_gen.text.word_counts import MAX_COUNTED_WORDS, CorpusCounts
 
 # Different words that a worker counts before it sends them on.
 _MOST_WORDS = 1 << 20
-# Stored bytes of input for a range of words.
-_RANGE_BYTES = 64 << 20
-_FEWEST_RANGES = 16
 # Two kinds of words, those to learn from and those held out.
 _WORDS, _HELD_OUT = 0, 1
 
@@ -51,17 +47,18 @@ def count(options: Any, input_files: Sequence[str], held_out_fraction: float) ->
     Raises:
       UserError: as it does, and `pipelines.run`.
     """
-    stored = sum(files.file_size(path) for path in input_files)
     job = pipelines.new_job(
         options,
         input_files,
         os.path.join(options.output_dir, "vocab.txt"),
         held_out_fraction=held_out_fraction,
-        ranges=max(stored // _RANGE_BYTES, _FEWEST_RANGES),
+        ranges=pipelines.num_groups(input_files),
     )
     counts = CorpusCounts(**pipelines.run(job, _build))
-    words, held_out = collections.Counter(counts.words), collections.Counter(counts.held_out)
-    return dataclasses.replace(counts, words=words, held_out=held_out)
+    # JSON has kept them as dictionaries.
+    counts.words = collections.Counter(counts.words)
+    counts.held_out = collections.Counter(counts.held_out)
+    return counts
 
 
 def _build(input_files: Flow) -> None:
@@ -127,10 +124,11 @@ def collect(job: Job, group: tuple[int, Iterable[Any]]) -> Iterator[str]:
         else:
             counts.num_bytes += value
     kept = (counts.words, counts.held_out)
-    limits = []
-    for found in by_count:
-        too_many = found.total() > MAX_COUNTED_WORDS
-        limits.append(word_counts.limit_of(found, MAX_COUNTED_WORDS // 2) if too_many else 0)
+    # Words of so few occurrences are dropped, of each kind.
+    limits = [0, 0]
+    for kind, found in enumerate(by_count):
+        if found.total() > MAX_COUNTED_WORDS:
+            limits[kind] = word_counts.limit_of(found, MAX_COUNTED_WORDS // 2)
     for part in ranges:
         for word, occurrences in json_files.read(part.path).items():
             if occurrences > limits[part.kind]:
