@@ -10,6 +10,7 @@ from unittest import mock
 import hypothesis
 import pytest
 
+from bert_common import files
 from bert_tf import charts
 from tests import promises
 from tests.golden.values import unpack
@@ -81,6 +82,12 @@ def pytest_runtest_teardown(item, nextitem):
         # seconds each after some dozens of files.
         gc.collect()
         gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def no_inputs_of_an_earlier_test():
+    """A script counts what it opens as its inputs, which no test may take over from another."""
+    files.register.begin()
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from tests import density
 
 # Code tokens of the whole project: of what docs/promises.md lists and nothing else. The number rises
 # in the commit that adds a row there.
-TOTAL = 354_000
+TOTAL = 355_000
 # Code tokens by package. Within the total a package may have 3 % or 500 tokens more than this.
 TOKENS = {
     "benchmarks": 15_650,
@@ -32,7 +32,7 @@ TOKENS = {
     "root": 1_500,
     "data_gen": 87_500,
     "docs": 720,
-    "experiments": 12_200,
+    "experiments": 12_700,
     # To be read beside the paper, whatever else the project holds.
     "experiments/minibert.py": 1_800,
     "modeling": 59_700,

@@ -9,6 +9,7 @@ import re
 from bert_common.errors import UserError
 from bert_common.options import LARGEST_INT64, Options, option
 
+GPU = "gpu"
 LAPTOP = "laptop"
 PAPER = "paper"
 TOY = "toy"
@@ -42,7 +43,7 @@ class Column:
       factor: factor from the result to the paper's unit.
       decimals: decimals in the table, as in the paper.
       recipe: fine-tuning settings, a key of `Scale.fine_tuning`; None for the kind's settings.
-      file: file of the run that has the result; None for that of its evaluation.
+      file: file of the run that has the result; None where its evaluation has it.
     """
 
     title: str
@@ -147,6 +148,20 @@ class Row:
 
 
 @dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Two rows in a column whose difference is tested. It is chosen before the runs.
+
+    Attributes:
+      higher, lower: names of the rows, as the paper orders them in the column.
+      column: key of `COLUMNS`.
+    """
+
+    higher: str
+    lower: str
+    column: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Experiment:
     """A table or figure.
 
@@ -156,6 +171,7 @@ class Experiment:
       rows: rows, each with a different name.
       columns: keys of `COLUMNS`.
       about: a paragraph on what the table asks and how to read it.
+      comparisons: differences that are tested; all others are only described.
       shows_best: whether cells have the best of the restarts, which the paper reports, beside the
         mean.
     """
@@ -165,6 +181,7 @@ class Experiment:
     rows: tuple[Row, ...]
     columns: tuple[str, ...]
     about: str
+    comparisons: tuple[Comparison, ...] = ()
     shows_best: bool = False
 
 
@@ -175,8 +192,9 @@ class ExperimentOptions(Options):
     scale: str = option(
         LAPTOP,
         "laptop: small models, most tables within two hours of two cores. paper: the paper's "
-        "models and settings. toy: a few steps of everything, as a test.",
-        choices=(LAPTOP, PAPER, TOY),
+        "models and settings. gpu: small models, several at a time on one GPU. toy: a few steps of "
+        "everything, as a test.",
+        choices=(LAPTOP, GPU, PAPER, TOY),
     )
     output_dir: str | None = option(
         None,
@@ -214,13 +232,13 @@ class ExperimentOptions(Options):
         "Seeds of the repetitions.",
         minimum=0,
         maximum=LARGEST_INT64,
-        default_text="those of the scale: three on a laptop, five in the paper",
+        default_text="those of the scale: five in the paper, else three",
     )
     jobs: int | None = option(
         None,
         "Number of jobs that run at a time.",
         minimum=1,
-        default_text="one per core on a laptop; one at the paper's scale",
+        default_text="one per core on a laptop, per two cores beside a GPU; one in the paper",
     )
 
     @property

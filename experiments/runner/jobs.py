@@ -147,6 +147,8 @@ def process_launcher(cores: int | None) -> Launch:
             "OPENBLAS_NUM_THREADS",
         ):
             environment[name] = str(cores)
+        # A job on a GPU would otherwise take all of its memory.
+        environment["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
     # Jobs must not go on writing when this process was killed and the directory is free again.
     parent = os.getpid()
 

@@ -292,6 +292,7 @@ class Recipes:
                 "keep_checkpoint_max": 0 if keeps_checkpoints else 1,
                 "seed": seed,
                 "next_sentence_prediction": model.next_sentence,
+                **scale.pretraining_flags,
             },
             EVAL_RESULTS,
             needs=tuple(needs),

@@ -10,13 +10,15 @@ import shlex
 import statistics
 from collections.abc import Mapping, Sequence
 
-from bert_common import cli, files, json_files, locks, parallel
+from bert_common import cli, files, gpus, json_files, locks, parallel
 from bert_common.errors import UserError
+from bert_tf.evaluation.significance import LEVEL, Difference, difference, holm
 from bert_tf.tables import pad, show_mean
 from bert_tf.tasks.token_classification.options import TABLE_7
 from experiments.runner.experiment import (
     AVERAGE,
     COLUMNS,
+    GPU,
     Experiment,
     ExperimentOptions,
     Row,
@@ -32,6 +34,8 @@ _DEVICES = {
     "one core": (4.6e10, "a server's, float32: 242 sequences/s of 64 tokens with BERT-Tiny"),
     "A100 80 GB": (1.17e14, "NVIDIA's BERT-Large in TensorFlow 2, float16: 485.6 sequences/s"),
     "H100 80 GB": (2.38e14, "this project's BERT-Base, bfloat16: 3,407 sequences/s"),
+    "H200 141 GB": (2.94e14, "this project's BERT-Base, bfloat16: 4,204 sequences/s"),
+    "H200, small": (7.35e13, "L4-H256, 4,864,000 sequences in 190 s, start and input included"),
     "16 TPU v2 chips": (6.9e13, "the paper, appendix A.2: BERT-Base in 4 days"),
 }
 
@@ -78,14 +82,19 @@ def run(
       launch: function that starts a command; None for processes.
 
     Raises:
-      UserError: no column can be measured; a job has failed; the output directory is in use or was
-        made with other settings; the disk is full.
+      UserError: no column can be measured; the scale needs a GPU and there is none; a job has
+        failed; the output directory is in use or was made with other settings; the disk is full.
     """
     options.check()
     jobs, planned = make_plan(experiments, options)
     if options.print_plan:
         print(describe(jobs, planned))
         return 0
+    if options.scale == GPU and not gpus.read_driver():
+        raise UserError(
+            "--scale=gpu: this machine has no GPU: give --scale=laptop, or --print_plan to see the "
+            "commands"
+        )
     for plan in planned:
         for note in plan.notes:
             print(f"note: {note}", flush=True)
@@ -243,6 +252,7 @@ def write_results(
     notes = list(plan.notes)
     if num_degenerate:
         notes.append(f"†: {num_degenerate} runs predict the same for every example.")
+    notes += _compare(plan, rows)
     missing = sorted(plan.result_jobs() - complete)
     if missing:
         notes.append(f"**Not complete**: {', '.join(missing)}. The same command resumes.")
@@ -255,6 +265,35 @@ def write_results(
         values_path, {"name": experiment.name, "title": experiment.title, "rows": rows}
     )
     return path
+
+
+def _compare(plan: PlannedExperiment, rows: Sequence[Mapping]) -> list[str]:
+    """Returns a line for each comparison of an experiment: the difference and its test."""
+    columns = {row["name"]: row["columns"] for row in rows}
+    changes: list[Difference | None] = []
+    for comparison in plan.experiment.comparisons:
+        higher = columns[comparison.higher].get(comparison.column, {}).get("seeds")
+        lower = columns[comparison.lower].get(comparison.column, {}).get("seeds")
+        changes.append(difference(higher, lower) if higher and lower else None)
+    # Holm's correction counts comparisons that were not measured, too.
+    p_values = holm([change.p if change else None for change in changes])
+    lines = []
+    for comparison, change, p in zip(plan.experiment.comparisons, changes, p_values, strict=True):
+        title = (
+            f"{comparison.higher} above {comparison.lower} in {COLUMNS[comparison.column].title}"
+        )
+        if change is None or p is None:
+            lines.append(f"{title}: not tested")
+            continue
+        verdict = "beyond chance" if p < LEVEL else "may be chance"
+        if change.mean < 0:
+            verdict += ", and the other way round"
+        lines.append(
+            f"{title}: {change.mean:.2f} (95% interval {change.low:.2f} to {change.high:.2f}), p = "
+            f"{p:.2g}, {verdict}: t-test over the seeds, paired where both rows have the same, "
+            f"Holm's correction for the {len(p_values)} comparisons chosen before the runs"
+        )
+    return lines
 
 
 def _read_values(

@@ -37,7 +37,7 @@ def options_of(job: Job) -> Options:
     return cli.parse(options_class, job.command())
 
 
-@pytest.mark.parametrize("scale", ["paper", "laptop", "toy"])
+@pytest.mark.parametrize("scale", ["paper", "laptop", "gpu", "toy"])
 def test_every_command_of_every_experiment_parses(scale):
     jobs, planned = plan_of(scale, every.EXPERIMENTS, seeds=(1, 2))
     assert len(planned) == len(every.EXPERIMENTS) and len(jobs) > 50

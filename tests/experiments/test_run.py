@@ -14,7 +14,14 @@ import pytest
 
 from bert_common import cli
 from bert_common.errors import UserError
-from experiments.runner.experiment import Experiment, ExperimentOptions, Model, Row
+from bert_common.gpus import read_driver
+from experiments.runner.experiment import (
+    Comparison,
+    Experiment,
+    ExperimentOptions,
+    Model,
+    Row,
+)
 from experiments.runner.jobs import Job
 from experiments.runner.run import PlannedExperiment, make_plan, run, write_results
 from tests.conftest import PROJECT
@@ -273,6 +280,45 @@ def test_averages_the_best_and_published_values(tmp_path):
     # The seeds' means are 60 and 55; the best run of each task is another one.
     assert cells["ours"][2] == "57.5 ± 3.5 best 65.0 (84.0)"
     assert cells["ours"][0] == "55.0 ± 7.1 best 60.0 (84.6)"
+
+
+def test_comparisons_that_were_chosen_beforehand(tmp_path):
+    """Holm's correction counts those that could not be measured."""
+    scores = {"a": (0.60, 0.63, 0.61), "b": (0.58, 0.60, 0.59), "c": (0.70, 0.72, 0.71)}
+    results = {}
+    for row, values in scores.items():
+        jobs = {}
+        for seed, value in enumerate(values, start=1):
+            jobs[seed] = _job(
+                tmp_path, f"{row}{seed}", {"eval_results.json": {"eval_accuracy": value}}
+            )
+        results[row, "qnli"] = jobs
+    comparisons = tuple(
+        Comparison(*pair) for pair in (("a", "b", "qnli"), ("a", "c", "qnli"), ("a", "b", "squad"))
+    )
+    table = Experiment(
+        "x", "x", tuple(Row(row, Model()) for row in scores), ("qnli", "squad"), "x", comparisons
+    )
+    plan = PlannedExperiment(table, ("qnli",), results, ())
+    options = ExperimentOptions(output_dir=str(tmp_path))
+    complete = frozenset(job.name for jobs in results.values() for job in jobs.values())
+    text = pathlib.Path(write_results(plan, options, complete)).read_text()
+    first, second, third = (line for line in text.splitlines() if line.startswith("- "))
+    # By hand: differences 2, 3, 2, so t = 7 with 2 degrees of freedom; twice its p.
+    assert first.startswith("- a above b in QNLI: 2.33 ") and "p = 0.04," in first
+    assert "beyond chance" in first and "other way" not in first
+    assert second.startswith("- a above c in QNLI: -9.67 ") and "other way" in second
+    assert third == "- a above b in SQuAD v1.1 F1: not tested"
+
+
+def test_the_scale_of_a_gpu_needs_one(data, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("bert_common.gpus._DRIVER_FILE", str(tmp_path / "none"))
+    read_driver.cache_clear()
+    with pytest.raises(UserError, match="--scale=gpu"):
+        run([TABLE], make_options(data, tmp_path, scale="gpu"), launch)
+    assert not any(tmp_path.iterdir())
+    read_driver.cache_clear()
 
 
 def test_a_test_set_has_a_column_where_it_has_labels(tmp_path):
