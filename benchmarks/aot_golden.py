@@ -166,7 +166,7 @@ def run_python(compiler_python: str, arguments: Sequence[str], fault: Callable[[
     """Runs the Python that has the compilers; returns its output.
 
     Args:
-      fault: makes the message of an error from the last line that the process printed.
+      fault: makes the message of an error from the last line of its standard error.
 
     Raises:
       UserError: there is no such Python, or the process fails.
@@ -180,7 +180,9 @@ def run_python(compiler_python: str, arguments: Sequence[str], fault: Callable[[
             f"--compiler_python={compiler_python}: {error.strerror}; --help shows how to make one"
         ) from None
     if process.returncode:
-        raise UserError(fault(process.stderr.strip().splitlines()[-1]))
+        # A process that is killed, as for its memory, prints nothing.
+        printed = process.stderr.strip() or f"exit status {process.returncode}"
+        raise UserError(fault(printed.splitlines()[-1]))
     return process.stdout
 
 

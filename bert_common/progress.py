@@ -84,8 +84,8 @@ class Progress(contextlib.AbstractContextManager):
         if not self._bar.disable:
             if not self._terminal:
                 self._print_line()
+            # tqdm sets `disable` here.
             self._bar.close()
-            self._bar.disable = True
             if not self._terminal:
                 self._output.close()
 

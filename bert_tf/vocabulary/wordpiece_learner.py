@@ -142,8 +142,8 @@ def _learn_pieces(words: list[tuple[str, int]], num_pieces: int, num_workers: in
 
 
 def _next_probes(sizes: Mapping[int, int], fewest: int, largest: float) -> list[int]:
-    """Returns two thresholds nearer to the goal, from `fewest` to `largest` pieces, than those
-    tried; none if there are no such.
+    """Returns up to two thresholds nearer to the goal, from `fewest` to `largest` pieces, than
+    those tried; none if there are no such.
 
     `sizes` is threshold → number of pieces, which falls as the threshold rises.
     """
@@ -152,7 +152,7 @@ def _next_probes(sizes: Mapping[int, int], fewest: int, largest: float) -> list[
     high = min((threshold for threshold, size in sizes.items() if size < fewest), default=0)
     if high and high - low <= 1:
         return []
-    # The number of pieces is close to a power of the threshold: a straight line in logarithms.
+    # Sizes are about a power of the threshold: a line in logarithms, -0.6 if two are equal.
     tried = sorted(sizes)
     if low and high:
         first = low
@@ -167,7 +167,7 @@ def _next_probes(sizes: Mapping[int, int], fewest: int, largest: float) -> list[
     for share in (0.25, 0.75):
         goal = fewest + share * (largest - fewest)
         guesses.append(first * (goal / max(0.5, sizes[first])) ** (1 / slope))
-    # A line may mislead, so one of the two covers a share of the way, whatever the sizes are.
+    # A line may mislead: at least one guess goes some of the way, whatever the sizes are.
     if low and high:
         margin = (high / low) ** 0.05
         guesses = [min(max(guess, low * margin), high / margin) for guess in guesses]

@@ -264,7 +264,7 @@ class Tokenizer:
         return _Pieces(pieces, row_lengths)
 
     def _encode(self, texts: Sequence[str], offsets: bool) -> _Pieces:
-        """Encodes each text in the way that is quickest for it."""
+        """Encodes little text at once, more in batches."""
         ends = list(itertools.accumulate(map(len, texts)))
         if not ends or ends[-1] <= _SMALLEST_BATCH:
             return self._encode_chunks(texts, offsets)

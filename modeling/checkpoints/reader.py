@@ -200,13 +200,13 @@ def stored_weights(
     config: BertConfig | None,
     layout: str = MODEL_GARDEN,
 ) -> CheckpointReader:
-    """Returns the weights of files in another layout, turned to the original's shapes when read.
+    """Returns a reader of weights in any layout, which turns them to the original's shapes.
 
     Args:
-      placed: original name → row of the table of weights, file and key in it.
+      placed: original name → row of the table of weights, file, and key in that file.
       unused: name → file and key of tensors that are in no BERT.
-      config: configuration beside the files. With None the Model Garden's layout is enough: its
-        shapes determine all sizes.
+      config: configuration beside the files. None is replaced by that of the Model Garden's
+        shapes where these determine all sizes.
       layout: `HUGGINGFACE`, `ORIGINAL`, or `MODEL_GARDEN`, whose shapes KerasHub has, too.
 
     Raises:

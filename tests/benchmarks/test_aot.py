@@ -156,6 +156,15 @@ def test_a_python_without_compilers_is_refused():
         aot_golden.compiler_versions(sys.executable)
 
 
+def test_a_compiler_that_was_killed_is_refused():
+    with pytest.raises(UserError, match="compiling: exit status -9"):
+        aot_golden.run_python(
+            sys.executable,
+            ["-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"],
+            lambda line: f"compiling: {line}",
+        )
+
+
 def test_requirements_and_plans_are_of_the_same_versions():
     versions = json.loads(aot_golden.GOLDEN.read_text("utf-8"))["versions"]
     requirements = (PROJECT / "benchmarks/aot_requirements.txt").read_text("utf-8").splitlines()

@@ -58,11 +58,10 @@ class TokenClassificationInference(TaskInference):
 
     def __init__(self, loaded: Checkpoint, settings: Options):
         super().__init__(loaded, settings)
-        # Models of others have no `task.json`; their texts are cut at white space and punctuation
-        # marks.
         task = loaded.task_settings
         self._load_tagger(loaded)
         self.chunk_names = parse_names(self.labels)
+        # The defaults are for models of others, which have no `task.json`.
         self._rule = task.get("words", word_graph.EDGES)
         self._min_context = task.get("min_context", 64)
         self._kinds = word_graph.token_kinds(self.vocabulary)
@@ -260,7 +259,7 @@ class TokenClassificationInference(TaskInference):
         ids, row_lengths, spans = self.tokenizer.encode_batch(texts, offsets=True)
         rows = np.repeat(np.arange(len(texts)), row_lengths)
         words = word_graph.find_words(ids, spans[:, 0], spans[:, 1], rows, self._kinds, self._rule)
-        # Words and tokens without any gap: a word ends where the next one begins.
+        # Every token is in a word, whose tokens end where the next word's begin.
         borders = np.append(words.tokens.numpy(), len(ids))
         offsets = np.stack([words.starts.numpy(), words.ends.numpy()], axis=1)
         text_borders = np.searchsorted(words.rows.numpy(), np.arange(len(texts) + 1))
@@ -268,7 +267,7 @@ class TokenClassificationInference(TaskInference):
         for first, end in itertools.pairwise(text_borders):
             word_borders = borders[first : end + 1]
             text_ids = ids[word_borders[0] : word_borders[-1]]
-            pieces = WordPieces(text_ids, np.diff(word_borders), 0)
+            pieces = WordPieces(text_ids, np.diff(word_borders), num_without=0)
             parts.append((pieces, offsets[first:end]))
         return parts
 
