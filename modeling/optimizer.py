@@ -7,7 +7,7 @@ section A.2 of the paper and of `optimization.py` of the original code; LAMB fol
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -109,6 +109,53 @@ def _adam_change(m: Any, v: Any, gradient: Any, factors: UpdateFactors) -> tuple
     return change, m, v
 
 
+def _update(
+    rule: Callable[..., tuple],
+    stored: tuple,
+    gradient: Any,
+    factors: UpdateFactors,
+    decay_rate: float | None,
+    clip_factor: Any = None,
+    is_finite: Any = None,
+) -> tuple:
+    """Returns a weight and its moments after an update.
+
+    Args:
+      rule: one of the rules above.
+      stored: the weight and its moments.
+      gradient, factors, decay_rate: as in the rule.
+      clip_factor: factor of the gradient, floating-point []. Scaling all gradients before their
+        updates would take another pass over memory.
+      is_finite: bool []; where it is false nothing changes. None for true.
+    """
+    if clip_factor is not None:
+        gradient = gradient * clip_factor
+    updated = rule(*stored, gradient, factors, decay_rate)
+    if is_finite is None:
+        return updated
+    pairs = zip(updated, stored, strict=True)
+    return tuple(ops.where(is_finite, new, old) for new, old in pairs)
+
+
+# XLA makes one pass over a weight and its moments instead of a dozen, whether or not the rest of
+# the step is compiled: a pass takes what the memory takes, on all cores as on one. It is compiled
+# once for each shape and for all runs of a process; one function of all weights would take many
+# seconds. Rule, decay rate, betas and epsilon are Python values, constants of the graph.
+if keras.backend.backend() == "tensorflow":
+    compiled_update = tf.function(_update, jit_compile=True, autograph=False)
+else:
+    compiled_update = _update
+
+
+def _read(variable: Any) -> Any:
+    """Returns the value of a variable as a tensor."""
+    value = ops.convert_to_tensor(variable)
+    if keras.backend.backend() == "tensorflow":
+        # Keras leaves TensorFlow's variables as they are.
+        return tf.convert_to_tensor(value)
+    return value
+
+
 class AppliedRule(keras.optimizers.Optimizer):
     """Base of Keras' optimizers with the moments of Adam, whose updates follow a rule above.
 
@@ -134,8 +181,9 @@ class AppliedRule(keras.optimizers.Optimizer):
     def _apply_rule(self, rule: Any, gradient: Any, variable: Any, factors: Any, decay_rate: Any):
         index = self._get_variable_index(variable)
         stored = (variable, self._momentums[index], self._velocities[index])
-        updated = rule(
-            *(ops.convert_to_tensor(value) for value in stored),
+        updated = compiled_update(
+            rule,
+            tuple(_read(value) for value in stored),
             ops.convert_to_tensor(gradient, dtype=variable.dtype),
             factors._replace(betas=(self.beta_1, self.beta_2), epsilon=self.epsilon),
             decay_rate,
@@ -204,8 +252,13 @@ class BertAdamW(AppliedRule, keras.optimizers.AdamW):
         # Keras adds epsilon to the root that is not corrected.
         m_factor /= ops.sqrt(v_factor)
         factors = UpdateFactors(ops.cast(learning_rate, variable.dtype), m_factor, 1.0)
-        # Keras decays the weights before the update.
-        self._apply_rule(adamw_update, gradient, variable, factors, None)
+        decay_rate = self.weight_decay if self._use_weight_decay(variable) else None
+        self._apply_rule(adamw_update, gradient, variable, factors, decay_rate)
+
+    def _apply_weight_decay(self, variables):
+        # Keras decays all weights before their updates: the rule does so in one pass.
+        if self.amsgrad:
+            super()._apply_weight_decay(variables)
 
     def get_config(self) -> dict:
         return {**super().get_config(), "exclude_from_weight_decay": list(self.not_decayed)}

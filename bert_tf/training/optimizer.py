@@ -14,6 +14,7 @@ from modeling.optimizer import (
     UpdateFactors,
     adamw_update,
     bias_corrections,
+    compiled_update,
     lamb_update,
 )
 
@@ -111,14 +112,14 @@ class Optimizer:
             # A multiplication by 1 would be one more operation for every weight.
             if self.rate_factors[index] != 1.0:
                 rate = learning_rate * self.rate_factors[index]
-            updated = _update(
+            updated = compiled_update(
                 self.rule,
                 tuple(tf.convert_to_tensor(value) for value in stored),
                 tf.convert_to_tensor(gradients[index]),
-                scale,
-                is_finite,
                 UpdateFactors(rate, *corrections, betas=self.betas),
                 self.decay_rates[index],
+                scale,
+                is_finite,
             )
             for target, value in zip(stored, updated, strict=True):
                 target.assign(value)
@@ -149,35 +150,6 @@ class Lamb(Optimizer):
 
     slot_names = ("lamb_m", "lamb_v")
     rule = staticmethod(lamb_update)
-
-
-# XLA makes one pass over a weight and its slots instead of a dozen, whether or not the rest of the
-# step is compiled. It is compiled once for each shape and for all runs of a process; one function
-# of all weights would take many seconds.
-@tf.function(jit_compile=True, autograph=False)
-def _update(
-    rule: Callable[..., tuple],
-    stored: tuple,
-    gradient: tf.Tensor,
-    clip_factor: tf.Tensor,
-    is_finite: tf.Tensor | None,
-    factors: UpdateFactors,
-    decay_rate: float | None,
-) -> tuple:
-    """Returns a weight and its moments after an update.
-
-    Rule, decay rate, betas and epsilon are Python values, constants of the graph.
-
-    Args:
-      stored: the weight and its moments.
-      gradient: before clipping.
-      is_finite: bool []; where it is false nothing changes. None for true.
-    """
-    # The gradient is clipped here, as scaling all gradients first would take another pass.
-    updated = rule(*stored, gradient * clip_factor, factors, decay_rate)
-    if is_finite is None:
-        return updated
-    return tuple(tf.where(is_finite, new, old) for new, old in zip(updated, stored, strict=True))
 
 
 def layerwise_factors(names: Sequence[str], layerwise_lr_decay: float) -> list[float]:

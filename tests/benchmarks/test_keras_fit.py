@@ -21,9 +21,9 @@ def test_the_command(capsys, monkeypatch):
         )
     )
     printed = capsys.readouterr().out
-    for name in ("ours", "ours_plain"):
+    for name in ("ours", "ours_xla"):
         assert len(re.findall(rf"^{name} +[1-9][\d.,]* ", printed, re.MULTILINE)) == 2
     if not importlib.util.find_spec("keras_hub"):
         pytest.skip("KerasHub is not installed (pip install --group peers); ours ran")
-    for name in ("keras_hub", "keras_hub_plain"):
+    for name in ("keras_hub", "keras_hub_xla"):
         assert len(re.findall(rf"^{name} +[1-9][\d.,]* ", printed, re.MULTILINE)) == 2
