@@ -12,16 +12,21 @@ import sys
 import threading
 import time
 
-_H100 = """gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32
+_GPU = """gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32
   shared_memory_per_block: 49152 shared_memory_per_core: 233472 threads_per_core_limit: 2048
   core_count: 132 fpus_per_core: 128 block_dim_limit_x: 2147483647 block_dim_limit_y: 65535
-  block_dim_limit_z: 65535 memory_bandwidth: 3352320000000 l2_cache_size: 52428800
-  clock_rate_ghz: 1.98 device_memory_size: 84978434048 shared_memory_per_block_optin: 232448
+  block_dim_limit_z: 65535 memory_bandwidth: %d l2_cache_size: 52428800
+  clock_rate_ghz: 1.98 device_memory_size: %d shared_memory_per_block_optin: 232448
   cuda_compute_capability { major: 9 minor: 0 } registers_per_core_limit: 65536
   registers_per_block_limit: 65536 }
 platform_name: "CUDA" dnn_version_info { major: 9 minor: 8 patch: 0 }
-runtime_version { major: 12 minor: 8 patch: 0 } device_description_str: "NVIDIA H100 80GB HBM3"
+runtime_version { major: 12 minor: 8 patch: 0 } device_description_str: "%s"
 """
+# Bytes per second, bytes, name: one die with different memories.
+_GPUS = {
+    "h100": (3352320000000, 84978434048, "NVIDIA H100 80GB HBM3"),
+    "h200": (4800000000000, 151397597184, "NVIDIA H200 141GB HBM3e"),
+}
 _TOPOLOGIES = {"v4": "v4:2x2x1", "v5e": "v5e:2x2", "v5e of 8": "v5e:2x4", "v6e": "v6e:2x2"}
 
 
@@ -31,7 +36,7 @@ _LAST_FILES = {"gpu": "*memory-usage-report.txt", "tpu": "*TLP-hlo.txt"}
 
 
 def main(program: str, device: str, folder: str, extent: str, chips: int = 1) -> None:
-    is_gpu = device == "h100"
+    is_gpu = device in _GPUS
     os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"
     os.environ["TPU_SKIP_MDS_QUERY"] = "1"
     os.environ["JAX_PLATFORMS"] = "cpu"
@@ -54,9 +59,9 @@ def main(program: str, device: str, folder: str, extent: str, chips: int = 1) ->
     if is_gpu:
         topology = topologies.get_topology_desc(
             platform="cuda",
-            topology_name="h100",
+            topology_name=device,
             topology="1x1x1",
-            target_config=_H100,
+            target_config=_GPU % _GPUS[device],
         )
     else:
         topology = topologies.get_topology_desc(platform="tpu", topology_name=_TOPOLOGIES[device])

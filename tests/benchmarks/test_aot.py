@@ -3,6 +3,7 @@ them: the Python of their environment (see benchmarks/aot.py) is named by AOT_PY
 `make aot` puts it."""
 
 import json
+import math
 import os
 import re
 import sys
@@ -169,6 +170,52 @@ def test_requirements_and_plans_are_of_the_same_versions():
     versions = json.loads(aot_golden.GOLDEN.read_text("utf-8"))["versions"]
     requirements = (PROJECT / "benchmarks/aot_requirements.txt").read_text("utf-8").splitlines()
     assert [f"{name}=={version}" for name, version in versions.items()] == requirements[1:]
+
+
+PREDICTIONS = json.loads((PROJECT / "docs/results/predictions.json").read_text("utf-8"))["rows"]
+
+
+def predicted_ms(row: dict, constants: aot.Constants = aot.FITTED) -> float:
+    """Returns the milliseconds of a step by the kernels of its plan."""
+    rates = aot.gpu_rates(aot.BANDWIDTHS[row["device"]], constants)
+    seconds = aot.roofline(rates, row["other_bytes"], 0, row["instructions"], row["other_launches"])
+    for count, traffic, flops in row["products"]:
+        seconds += count * aot.roofline(rates, traffic, flops)
+    for count, traffic, flops in row["attention"]:
+        of_attention = aot.rates_of_kernel(rates, row["options"]["max_seq_length"])
+        seconds += count * aot.roofline(of_attention, traffic, flops)
+    return seconds * 1e3
+
+
+def relative_error(row: dict, constants: aot.Constants = aot.FITTED) -> float:
+    return predicted_ms(row, constants) / row["measured_ms"] - 1
+
+
+def test_the_page_has_the_predictions_of_the_file():
+    page = (PROJECT / "docs/devices.md").read_text("utf-8")
+    for row in PREDICTIONS:
+        line = (
+            f"| {row['device'].upper()} | {row['step']} | {row['measured_ms']} | "
+            f"{predicted_ms(row):.1f} | {relative_error(row):+.1%} |".replace("%", " %")
+        )
+        assert line in page
+
+
+def test_the_constants_are_fitted_to_the_h200():
+    """Least squares of the logarithms: a step up or down with any constant is no better."""
+
+    def squares(constants: aot.Constants) -> float:
+        return sum(
+            math.log1p(relative_error(row, constants)) ** 2
+            for row in PREDICTIONS
+            if row["device"] == "h200"
+        )
+
+    least = squares(aot.FITTED)
+    assert len(aot.FITTED) == 4
+    for name, value in aot.FITTED._asdict().items():
+        for factor in (0.99, 1.01):
+            assert squares(aot.FITTED._replace(**{name: value * factor})) > least
 
 
 def test_memory():
