@@ -7,6 +7,7 @@ section A.2 of the paper and of `optimization.py` of the original code; LAMB fol
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -162,6 +163,25 @@ class AppliedRule(keras.optimizers.Optimizer):
     On several replicas they clip the sum of the gradients. Keras' own clip each replica's part.
     """
 
+    not_decayed: tuple[str, ...]
+
+    def build(self, variables):
+        if not self.built:
+            self._check_patterns([variable.name for variable in variables])
+        super().build(variables)
+
+    def _check_patterns(self, names: Sequence[str]) -> None:
+        """Warns of a pattern of `exclude_from_weight_decay` that is found in no name."""
+        for pattern in self.not_decayed:
+            # A model of one's own may have no LayerNorm.
+            if pattern in NOT_DECAYED or any(re.search(pattern, name) for name in names):
+                continue
+            warnings.warn(
+                f"exclude_from_weight_decay: {pattern!r} is in no variable's name, which is that "
+                f"within its layer ({', '.join(sorted(set(names)))}), and excludes nothing",
+                stacklevel=2,
+            )
+
     def _clip_gradients(self, grads):
         if keras.backend.backend() == "tensorflow":
             # That of an embedding table comes as rows, with repeated words apart: the norm for the
@@ -207,7 +227,7 @@ class BertAdamW(AppliedRule, keras.optimizers.AdamW):
       learning_rate: a number or a schedule, such as `WarmupDecay`.
       weight_decay: decay of the variables that are not excluded, times the learning rate.
       exclude_from_weight_decay: regular expressions, searched for in the names of variables
-        ("kernel", "bias", ...).
+        ("kernel", "bias", ...), not in those of layers ("LayerNorm").
       global_clipnorm: largest norm of all gradients together.
       kwargs: other arguments of `keras.optimizers.AdamW`.
 
@@ -341,7 +361,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     Args:
       learning_rate: the highest rate.
-      steps: of the whole training.
+      steps: of the whole training; batches, where an optimizer of Keras accumulates gradients.
       warmup_steps: usually a tenth of the steps.
       decay: one of `DECAYS`.
       decay_proportion: fraction of the steps in which "wsd" decays, above 0.

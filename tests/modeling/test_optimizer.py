@@ -10,6 +10,11 @@ from modeling.optimizer import BertAdamW, BertLamb, WarmupDecay, WarmupLinearDec
 from tests.modeling.common import lamb_in_float64
 
 
+def variable(name):
+    with keras.name_scope("LayerNorm"):
+        return keras.Variable([1.0], name=name)
+
+
 def rates(init_lr, num_train_steps, num_warmup_steps, steps, decay="linear", *proportion):
     schedule = WarmupDecay(init_lr, num_train_steps, num_warmup_steps, decay, *proportion)
     return [float(schedule(tf.constant(step, tf.int64))) for step in steps]
@@ -111,3 +116,32 @@ def test_rows_of_a_gradient_are_summed_before_they_are_clipped(optimizer, clip):
         rule.apply([tf.fill((3, 2), 0.05)], [table])
         tables.append(table.numpy())
     np.testing.assert_array_equal(*tables)
+
+
+@pytest.mark.parametrize("optimizer_class", [BertAdamW, BertLamb])
+def test_a_pattern_that_excludes_nothing_is_named(optimizer_class):
+    # The original's list: its names hold the layer, Keras' do not.
+    optimizer = optimizer_class(exclude_from_weight_decay=["LayerNorm", "bias"])
+    with pytest.warns(UserWarning, match="'LayerNorm' is in no variable's name.*gamma, kernel"):
+        optimizer.build([variable("gamma"), variable("kernel")])
+
+
+@pytest.mark.filterwarnings("error")
+def test_patterns_that_exclude_something_are_not_named():
+    for patterns in (("bias", "gamma", "beta"), ("kern",)):
+        optimizer = BertAdamW(exclude_from_weight_decay=patterns)
+        optimizer.build([variable("kernel")])
+
+
+def test_schedules_count_batches_where_keras_accumulates_gradients():
+    """The page tells it; the day that Keras counts updates the page is to be changed."""
+    weight = keras.Variable([0.0])
+    schedule = WarmupDecay(1.0, 8, 4, "constant")
+    optimizer = keras.optimizers.SGD(schedule, gradient_accumulation_steps=4)
+    moves = []
+    for _ in range(8):
+        before = weight.numpy()
+        optimizer.apply([tf.constant([-1.0])], [weight])
+        moves.append(float((weight.numpy() - before)[0]))
+    # Updates 0 and 1 of a warm-up over four steps: 0 and 0.25 if they were what is counted.
+    np.testing.assert_allclose(moves, [0, 0, 0, 0.75, 0, 0, 0, 1.0])
