@@ -139,9 +139,9 @@ def _update(
 
 
 # XLA makes one pass over a weight and its moments instead of a dozen, whether or not the rest of
-# the step is compiled: a pass takes what the memory takes, on all cores as on one. It is compiled
-# once for each shape and for all runs of a process; one function of all weights would take many
-# seconds. Rule, decay rate, betas and epsilon are Python values, constants of the graph.
+# the step is compiled. It is compiled once for each shape and for all runs of a process; one
+# function of all weights would take many seconds. Rule, decay rate, betas and epsilon are Python
+# values, constants of the graph.
 if keras.backend.backend() == "tensorflow":
     compiled_update = tf.function(_update, jit_compile=True, autograph=False)
 else:

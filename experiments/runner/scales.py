@@ -188,8 +188,8 @@ _LAPTOP = Scale(
         # token frequencies.
         "24-1024-16": Size(8, 128, 4, learning_rate=5e-4, initializer_range=0.04),
     },
-    # A core takes five to twelve minutes for 5,400 steps. Models of 2 layers and 128 hidden units
-    # leave the plateau of masked LM on novels between steps 1,300 and 4,000.
+    # A core takes ten minutes for 5,400 steps of masked LM. Models of 2 layers and 128 hidden units
+    # leave its plateau on novels between steps 1,000 and 2,700.
     steps=5_400,
     batch_size=32,
     learning_rate=1e-3,
