@@ -8,7 +8,7 @@ Three pre-trainings on the same text: as in the paper, without next sentence, an
 without next sentence (this one stays left to right in fine-tuning). The fourth row puts a BiLSTM on
 top of the third in fine-tuning. Three differences that section 5.1 names are tested.
 On a laptop, with 59 MB of novels, expect an hour and a half of jobs a seed, half as long on two
-cores; QNLI has 54 to 59, SQuAD F1 11 to 14.
+cores; QNLI has 54 to 59, SQuAD F1 11 to 17.
 """
 
 from experiments.runner.experiment import Comparison, Experiment, Model, Row
