@@ -276,6 +276,8 @@ def config_values(
         **config.to_dict(),
         "hidden_act": _ACTIVATIONS_BACK.get(config.hidden_act, config.hidden_act),
         "layer_norm_eps": config.layer_norm_epsilon,
+        # CTranslate2 asks for it; transformers 5 has no default.
+        "position_embedding_type": "absolute",
         "pad_token_id": pad_id,
         "tie_word_embeddings": True,
         "dtype": "float32",

@@ -76,6 +76,7 @@ CLIENTS = {
     "sentence_transformers": ("sentence_transformers", {"features", "regression", *VECTORS}),
     "sentence_transformers_onnx": ("optimum", {"features", "regression", *VECTORS}),
     "fastembed": ("fastembed", {"features", "regression", *VECTORS}),
+    "ctranslate2": ("ctranslate2", {"features"}),
 }
 # What is too long loses its [SEP] there.
 NODE = dict.fromkeys(

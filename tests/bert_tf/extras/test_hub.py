@@ -44,9 +44,10 @@ def test_every_head_has_one_directory(tmp_path, task):
     vectors = VECTOR_FILES if task == "features" else []
     assert sorted(os.listdir(tmp_path / "out")) == sorted([*FILES, *vectors])
     assert os.listdir(tmp_path / "out/onnx") == ["model.onnx"]
-    assert json_files.read(str(tmp_path / "out/config.json"))["architectures"] == [
-        CLASS_OF_TASK[task]
-    ]
+    config = json_files.read(str(tmp_path / "out/config.json"))
+    assert config["architectures"] == [CLASS_OF_TASK[task]]
+    # As in published files: CTranslate2 asks for it.
+    assert config["position_embedding_type"] == "absolute"
     # The most tokens of a text, wherever a client may look for it.
     assert (
         json_files.read(str(tmp_path / "out/tokenizer_config.json"))["model_max_length"]

@@ -185,6 +185,25 @@ def fastembed(requests: dict) -> dict:
     }
 
 
+def ctranslate2(requests: dict) -> dict:
+    from ctranslate2 import Encoder
+    from ctranslate2.converters import TransformersConverter
+    from numpy import array
+    from transformers import AutoTokenizer
+
+    directory = requests["features"]["directory"]
+    TransformersConverter(directory).convert(f"{directory}_ctranslate2")
+    encoder = Encoder(f"{directory}_ctranslate2", compute_type="float32")
+    tokenizer = AutoTokenizer.from_pretrained(directory)
+    ids = [
+        tokenizer(text, truncation=True)["input_ids"] for (text,) in requests["features"]["inputs"]
+    ]
+    rows = array(encoder.forward_batch(ids).last_hidden_state)
+    return {
+        "features": [row[: len(one)].mean(0).tolist() for row, one in zip(rows, ids, strict=True)]
+    }
+
+
 if __name__ == "__main__":
     client, source, target = sys.argv[1:]
     with open(source, encoding="utf-8") as file:
