@@ -220,7 +220,8 @@ class EncoderLayer(Configured, keras.layers.Layer):
         # XLA compiles the activation where gradients are taken.
         is_fused = bool(training) if dropout is None else dropout.is_compiled
         activate = self._training_activation if is_fused else self._activation
-        transformed = self.output_dense(activate(self.intermediate(x)))  # [B, S, I] in between
+        expanded = self.intermediate(x, activation=activate)  # [B, S, I]
+        transformed = self.output_dense(expanded)
         transformed = self.output_dropout(transformed, dropout=dropout, training=training)
         x = self.output_layer_norm(x + transformed)
         if return_attention_probabilities:
@@ -466,7 +467,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         Args:
           x: the last layer's output for [CLS], or of a causal model for the last token.
         """
-        return ops.tanh(self.pooler(x))
+        return self.pooler(x, activation=ops.tanh)
 
     def enable_lora(
         self,

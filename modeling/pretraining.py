@@ -133,7 +133,7 @@ class MaskedLmHead(Configured, keras.layers.Layer):
 
     def transform(self, x):
         """Computes the input of the projection to the vocabulary: [R, H] → [R, H]."""
-        return self.layer_norm(self._activation(self.dense(x)))
+        return self.layer_norm(self.dense(x, activation=self._activation))
 
     @staticmethod
     def project(x, word_embeddings, output_bias):
