@@ -179,6 +179,11 @@ class _Source:
         return values
 
     def _converted(self, column: Any, name: str) -> list:
+        kind = column.type
+        if pyarrow.types.is_binary(kind) or pyarrow.types.is_large_binary(kind):
+            # Impala and Hive write texts as bytes, without saying that they are texts.
+            with contextlib.suppress(pyarrow.ArrowInvalid):
+                column = column.cast(pyarrow.large_string())
         try:
             return column.to_pylist()
         # Python's dates end with the year 9999.

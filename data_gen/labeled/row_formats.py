@@ -44,6 +44,8 @@ ARROW_FORMATS = Plugins(
 
 # Matches lines that start like a JSON object.
 looks_like_json = re.compile(r'\s*\{\s*["}]').match
+# The line that tells Excel the separator, in front of the header.
+_TOLD_DELIMITER = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 # Number of lines that show the separator and the quotation marks of a file.
 _SAMPLE_LINES = 1000
 # A field in quotation marks, the marks inside of it, and arguments of `csv.reader`.
@@ -104,8 +106,14 @@ def read_delimited(
     all_lines = numbered_lines(source.path, source.flag, source.add, source.add_mark)
     # A sample is kept in place of a second opening, so that a remote file is read once.
     sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
+    delimiter = source.delimiter
+    told = _TOLD_DELIMITER.fullmatch(sample[0][1]) if sample and not is_literal else None
+    if told is not None:
+        del sample[0]
+        if delimiter is None:
+            delimiter = told[1]
     first_line = next((text for _, text in sample if text.strip()), "")
-    candidates = _delimiters(source.delimiter, file_format, first_line)
+    candidates = _delimiters(delimiter, file_format, first_line)
     usual = candidates[0]
     quoting = None if is_literal else _quoting_of(sample, usual)
     error: UserError | None = None

@@ -52,6 +52,9 @@ def read(path, **options):
         ("a.tsv", separated("|")),
         ("a.csv", separated(",").encode("utf-16")),
         ("a.tsv", separated("\t", quotes=False)),
+        # Excel's way to tell the separator.
+        ("a.csv", f"sep=;\n{separated(';')}"),
+        ("a.csv", f'\ufeff"SEP=|"\n{separated("|")}'),
         # As pandas writes it.
         ("a.tsv", separated("\t")),
         ("a.csv", "".join(f",{line}" for line in separated(",").splitlines(True))),

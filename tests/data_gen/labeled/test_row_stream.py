@@ -3,6 +3,7 @@
 import pytest
 
 from bert_common.errors import UserError
+from data_gen.labeled.row_formats import ARROW_FORMATS
 from data_gen.labeled.row_stream import RowStream
 from data_gen.labeled.rows import SourceFile
 
@@ -62,3 +63,18 @@ def test_values_that_python_lacks_are_texts_and_wrong_descriptions_are_none(tmp_
         described = table.replace_schema_metadata({b"huggingface": info})
         parquet.write_table(described, str(tmp_path / "t.parquet"))
         assert [row.values[0] for row in rows(tmp_path / "t.parquet")] == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", ["binary", "large_binary"])
+def test_bytes_that_are_texts(tmp_path, kind):
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    values = pyarrow.array(["größer".encode(), b"b", None], getattr(pyarrow, kind)())
+    image = pyarrow.array([b"\xff\xd8\xff", b"", None])
+    table = {"text": values, "shared": values.dictionary_encode(), "image": image}
+    parquet.write_table(pyarrow.table(table), tmp_path / "a.parquet")
+    rows = list(ARROW_FORMATS.load("parquet")(str(tmp_path / "a.parquet")).rows())
+    assert [row["text"] for row in rows] == ["größer", "b", None]
+    assert [row["shared"] for row in rows] == ["größer", "b", None]
+    # What is no text stays as it is.
+    assert [row["image"] for row in rows] == [b"\xff\xd8\xff", b"", None]
