@@ -19,6 +19,7 @@
                         queries and documents → `Retrieval`
     tagged_files.py     CoNLL columns and JSON lines → `TaggedSentences`
     word_columns.py     a word in every line → sentences, for `tagged_files.py`
+    annotation_tools.py  objects of doccano, Prodigy and Label Studio → those of `tagged_files.py`
     column_kinds.py     what a column holds: words, tags, numbers, ids
     tag_schemes.py      tags → chunks, in the schemes IOB1, IOB2 and IOBES
     word_windows.py     words → sub-tokens → `WordWindows`, with document context

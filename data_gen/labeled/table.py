@@ -145,7 +145,9 @@ class Table:
                 )
                 return [_numbers_of_ones(parts) for parts in values]
         for row, value in enumerate(values):
-            parts = [value] if separator is None else value
+            # doccano writes a single label as a list, too.
+            is_list = separator is not None or (type(value) is list and len(value) == 1)
+            parts = value if is_list else [value]
             names = []
             for part in parts:
                 if type(part) is str:

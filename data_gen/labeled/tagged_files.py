@@ -2,8 +2,9 @@
 
     conll  a word and its tag in every line, see `word_columns.py`
     jsonl  {"tokens": ["Ada", "wrote"], "ner_tags": ["B-PER", "O"]}, or
-           {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}; equal "document" values of
-           neighboring lines form a document. So do rows of Parquet and Arrow
+           {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}, or an object of one of
+           `annotation_tools.py`; equal "document" values of neighboring lines form a document.
+           So do rows of Parquet and Arrow
 
 Input: a file, compressed or not, on any file system. Output: `TaggedSentences`, whose tags
 `tag_schemes.py` interprets.
@@ -18,6 +19,7 @@ import numpy as np
 
 from bert_common.errors import UserError
 from bert_common.text_lines import character_position
+from data_gen.labeled.annotation_tools import entity_parts, with_entities
 from data_gen.labeled.row_formats import OBJECT_FORMATS, format_of, read_rows
 from data_gen.labeled.rows import LabeledFile, SourceFile, items_of, quoted
 from data_gen.labeled.tag_schemes import (
@@ -291,6 +293,7 @@ def _read_objects(
             document += 1
             last_document = name
         try:
+            value = with_entities(value)
             if word_key not in value and "text" in value:
                 sentence = _of_text(value, label_key or "entities", source.where(number))
             else:
@@ -421,7 +424,7 @@ def _parse_entity(entity: Any) -> tuple[int, int, str]:
     """Returns (start, end, label) of an entity, a list of these or an object with these keys."""
     parts: Any
     if isinstance(entity, dict):
-        parts = [entity.get("start"), entity.get("end"), entity.get("label")]
+        parts = entity_parts(entity)
     else:
         parts = entity
     is_entity = isinstance(parts, list) and [type(value) for value in parts] == [int, int, str]

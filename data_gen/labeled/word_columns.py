@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from bert_common.errors import UserError
 from bert_common.text_lines import numbered_lines
+from data_gen.labeled.annotation_tools import refuse_other_tools
 from data_gen.labeled.column_kinds import (
     BRACKETS,
     COUNTS,
@@ -206,7 +207,9 @@ def _read_rows(source: SourceFile, is_table: bool) -> tuple[_Layout, _Rows]:
     """Reads the lines of a file, without a header and comments of another width."""
     all_lines = numbered_lines(source.path, source.flag, source.add)
     sample = list(itertools.islice(all_lines, _SAMPLE_LINES))
-    layout = _find_layout([text.rstrip("\r\n") for _, text in sample], is_table)
+    texts = [text.rstrip("\r\n") for _, text in sample]
+    refuse_other_tools(source.path, texts)
+    layout = _find_layout(texts, is_table)
     split, separator, width = layout.split, layout.separator, layout.width
     is_plain = separator in _BLANKS and not (
         layout.is_quoted or layout.is_padded or layout.is_conll_2012

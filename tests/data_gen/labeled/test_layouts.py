@@ -44,6 +44,7 @@ def read(path, **options):
         ("a.json", json.dumps(ROWS)),
         ("a.json", json.dumps(ROWS, indent=2)),
         ("a.json", json.dumps({"version": 1, "data": ROWS})),
+        ("a.json", json.dumps([{**row, "label": [row["label"]]} for row in ROWS])),
         ("a.jsonl.gz", gzip.compress(LINES)),
         ("a.jsonl.bz2", bz2.compress(LINES)),
         ("a.jsonl.xz", lzma.compress(LINES)),

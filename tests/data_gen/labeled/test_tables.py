@@ -299,9 +299,9 @@ MIXED = "the label 'mixed' is not known; the labels are 'bad', 'good'"
         ),
         (
             "a.jsonl",
-            '{"text": "a", "label": ["new"]}\n',
+            '{"text": "a", "label": ["new", "good"]}\n',
             {},
-            "PATH:1: a label must be a string or a whole number, not ['new']",
+            "PATH:1: a label must be a string or a whole number, not ['new', 'good']",
         ),
         (
             "a.tsv",

@@ -1,0 +1,94 @@
+"""Texts with entities as annotation tools write them.
+
+    doccano       {"text": …, "label": [[0, 3, "PER"]]}, or "entities", objects with "start_offset"
+    Prodigy       {"text": …, "spans": [{"start": 0, "end": 3, "label": "PER"}], "answer": "accept"}
+    Label Studio  {"data": {"text": …}, "annotations": [{"result": [{"value": {"start": 0, "end": 3,
+                  "labels": ["PER"]}}]}]}, or {"text": …, "label": [{"start": 0, …}]} (JSON-MIN)
+
+Input: an object of a JSON file. Output: the object that `tagged_files.py` reads. The lines of
+INCEpTION and brat are refused by name: both write CoNLL, too.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from bert_common.errors import UserError
+from data_gen.labeled.rows import quoted
+
+# Keys of the entities in the tools' files.
+_KEYS = ("spans", "label", "labels")
+_INCEPTION = "#FORMAT=WebAnno TSV"
+# An entity of brat: number, label and position, the text.
+_BRAT = re.compile(r"T\d+\t\S+ \d+ \d+(;\d+ \d+)*\t.*")
+
+
+def with_entities(value: dict) -> dict:
+    """Returns an object whose entities are called "entities"; other objects unchanged.
+
+    Raises:
+      UserError: an annotator has not accepted the text, or several have worked on it.
+    """
+    if isinstance(value.get("annotations"), list) and isinstance(value.get("data"), dict):
+        return {**value["data"], **_label_studio_entities(value["annotations"])}
+    if not isinstance(value.get("text"), str):
+        return value
+    if value.get("answer", "accept") != "accept":
+        raise UserError(
+            f'the text was not accepted ("answer" is {quoted(value["answer"])}): --skip_bad_rows '
+            "leaves such texts out"
+        )
+    lists = [key for key in _KEYS if isinstance(value.get(key), list)]
+    if "entities" in value or not lists:
+        return value
+    changed = {**value, "entities": value[lists[0]]}
+    tokens = value.get("tokens")
+    # Prodigy's tokens are positions in the text.
+    if isinstance(tokens, list) and all(isinstance(token, dict) for token in tokens):
+        del changed["tokens"]
+    return changed
+
+
+def _label_studio_entities(annotations: list) -> dict[str, list]:
+    """Returns "entities" → those of the annotator who has finished a text; nothing without one."""
+    finished = [
+        one for one in annotations if isinstance(one, dict) and not one.get("was_cancelled")
+    ]
+    if not finished:
+        return {}
+    if len(finished) > 1:
+        raise UserError(f"{len(finished)} annotators have finished the text: export one of them")
+    results = finished[0].get("result")
+    entities = []
+    for result in results if isinstance(results, list) else []:
+        entity = result.get("value") if isinstance(result, dict) else None
+        # Relations and choices for the whole text have no position.
+        if isinstance(entity, dict) and "start" in entity:
+            entities.append(entity)
+    return {"entities": entities}
+
+
+def entity_parts(entity: dict) -> list[Any]:
+    """Returns start, end and label of an entity by the tools' names for them."""
+    parts = [entity.get(name, entity.get(f"{name}_offset")) for name in ("start", "end")]
+    labels = entity.get("labels")
+    if isinstance(labels, list) and len(labels) == 1:
+        return [*parts, labels[0]]
+    return [*parts, entity.get("label")]
+
+
+def refuse_other_tools(path: str, lines: Sequence[str]) -> None:
+    """Raises `UserError` for lines of INCEpTION or brat, which would be taken for words and tags.
+
+    Args:
+      lines: the first of the file, without their ends.
+    """
+    if lines and lines[0].startswith(_INCEPTION):
+        raise UserError(
+            f"{path} is INCEpTION's own format, WebAnno TSV: export the document as CoNLL 2003"
+        )
+    if any(_BRAT.fullmatch(line) for line in lines):
+        raise UserError(
+            f"{path} holds brat's annotations, the text is in another file: anntoconll.py of brat "
+            "writes both as CoNLL"
+        )

@@ -1,0 +1,86 @@
+"""Files of annotation tools: texts with entities as each tool writes them."""
+
+import json
+
+import pytest
+
+from bert_common.errors import UserError
+from data_gen.labeled.rows import SourceFile
+from data_gen.labeled.tagged_files import read_tagged_file
+
+TEXT = "Ada Byron wrote in London ."
+TAGS = ["B-PER", "I-PER", "O", "O", "B-LOC", "O"]
+SPANS = [(0, 9, "PER"), (19, 25, "LOC")]
+OBJECTS = [{"start": start, "end": end, "label": label} for start, end, label in SPANS]
+LABELED = [{"start": start, "end": end, "labels": [label]} for start, end, label in SPANS]
+RESULTS = [
+    *({"type": "labels", "value": {**entity, "text": "…"}} for entity in LABELED),
+    {"type": "choices", "value": {"choices": ["letter"]}},
+    {"type": "relation", "from_id": "a", "to_id": "b"},
+]
+DOCCANO = [{"id": 1, "start_offset": a, "end_offset": b, "label": label} for a, b, label in SPANS]
+TOKENS = [{"text": "Ada", "start": 0, "end": 3, "id": 0}]
+
+
+def label_studio(*annotations):
+    return {"id": 1, "data": {"text": TEXT}, "annotations": list(annotations), "predictions": []}
+
+
+def read(write, rows, name="a.jsonl"):
+    content = "\n".join(map(json.dumps, rows)) if isinstance(rows, list) else rows
+    return read_tagged_file(SourceFile(write(content, name), "train_file", skip_bad_rows=False))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"id": 1, "text": TEXT, "label": [list(span) for span in SPANS], "Comments": []},
+        {"text": TEXT, "entities": DOCCANO, "relations": []},
+        {"text": TEXT, "tokens": TOKENS, "spans": OBJECTS, "answer": "accept"},
+        {"text": TEXT, "spans": OBJECTS},
+        label_studio({"was_cancelled": True, "result": []}, {"result": RESULTS}),
+        {"id": 1, "text": TEXT, "label": [{**entity, "text": "…"} for entity in LABELED]},
+    ],
+    ids=["doccano", "doccano 1.8", "Prodigy", "spans", "Label Studio", "JSON-MIN"],
+)
+def test_entities_of_every_tool(write, row):
+    found = read(write, [row, row])
+    assert [found.tag_names[tag] for tag in found.tags] == 2 * TAGS
+    # A list of objects in one file is another way to write them.
+    found = read(write, json.dumps([row]), "a.json")
+    assert [found.tag_names[tag] for tag in found.tags] == TAGS
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"text": TEXT, "spans": OBJECTS, "answer": "reject"}, "'reject'"),
+        (label_studio({"result": RESULTS}, {"result": []}), "2 annotators"),
+        ({"text": TEXT, "label": ["good"]}, "'good' is no entity"),
+        ({"text": TEXT, "label": [{**LABELED[0], "labels": ["A", "B"]}]}, "is no entity"),
+    ],
+)
+def test_what_is_no_annotation_of_one_text(write, row, message):
+    with pytest.raises(UserError, match=message):
+        read(write, [row])
+
+
+def test_a_text_that_nobody_has_annotated_has_no_tags(write):
+    assert (
+        read_tagged_file(
+            SourceFile(write(json.dumps(label_studio()), "a.jsonl"), "test_file"), needs_tags=False
+        ).words
+        == TEXT.split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("#FORMAT=WebAnno TSV 3.3\n\n#Text=Ada\n1-1\t0-3\tAda\t*\tPER\t\n", "CoNLL 2003"),
+        ("T1\tPER 0 9\tAda Byron\nT2\tLOC 19 25;30 31\tLondon\n", "anntoconll"),
+    ],
+)
+def test_tools_whose_lines_are_no_words_are_named(write, content, message):
+    with pytest.raises(UserError, match=message):
+        read(write, content, "a.tsv")
