@@ -27,17 +27,13 @@ def with_entities(value: dict) -> dict:
     """Returns an object whose entities are called "entities"; other objects unchanged.
 
     Raises:
-      UserError: an annotator has not accepted the text, or several have worked on it.
+      UserError: its annotator has not accepted the text, or several have worked on it.
     """
     if isinstance(value.get("annotations"), list) and isinstance(value.get("data"), dict):
         return {**value["data"], **_label_studio_entities(value["annotations"])}
     if not isinstance(value.get("text"), str):
         return value
-    if value.get("answer", "accept") != "accept":
-        raise UserError(
-            f'the text was not accepted ("answer" is {quoted(value["answer"])}): --skip_bad_rows '
-            "leaves such texts out"
-        )
+    check_accepted(value)
     lists = [key for key in _KEYS if isinstance(value.get(key), list)]
     if "entities" in value or not lists:
         return value
@@ -47,6 +43,16 @@ def with_entities(value: dict) -> dict:
     if isinstance(tokens, list) and all(isinstance(token, dict) for token in tokens):
         del changed["tokens"]
     return changed
+
+
+def check_accepted(value: dict) -> None:
+    """Raises `UserError` for an object of Prodigy that its annotator has rejected or ignored."""
+    # Other files may have a column of that name.
+    if "_input_hash" in value and value.get("answer", "accept") != "accept":
+        raise UserError(
+            f'the example was not accepted ("answer" is {quoted(value["answer"])}): '
+            "--skip_bad_rows leaves such examples out"
+        )
 
 
 def _label_studio_entities(annotations: list) -> dict[str, list]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from bert_common import files
 from bert_common.errors import UserError
+from data_gen.labeled.annotation_tools import check_accepted
 from data_gen.labeled.row_formats import (
     ARROW_FORMATS,
     OBJECT_FORMATS,
@@ -182,11 +183,14 @@ def _read_json_table(source: SourceFile, locate: Callable[[list[str]], Layout]) 
     lines = array("q")
     picked = []
     for line, value in itertools.chain([first], rows):
+        row = (None,) * len(keys)
         try:
+            check_accepted(value)
             row = pick(value)
+        except UserError as error:
+            source.add(line, str(error))
         except KeyError as error:
             # A line that is no object has a fault already, which is the one reported.
-            row = (None,) * len(keys)
             source.add(
                 line, f"no column {quoted(error.args[0])}; the columns are {listed([*value])}"
             )

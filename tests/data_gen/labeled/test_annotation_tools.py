@@ -5,6 +5,7 @@ import json
 import pytest
 
 from bert_common.errors import UserError
+from data_gen.labeled.labeled_texts import read_labeled_file
 from data_gen.labeled.rows import SourceFile
 from data_gen.labeled.tagged_files import read_tagged_file
 
@@ -19,6 +20,7 @@ RESULTS = [
     {"type": "relation", "from_id": "a", "to_id": "b"},
 ]
 DOCCANO = [{"id": 1, "start_offset": a, "end_offset": b, "label": label} for a, b, label in SPANS]
+PRODIGY = {"_input_hash": 1, "_task_hash": 2}
 TOKENS = [{"text": "Ada", "start": 0, "end": 3, "id": 0}]
 
 
@@ -36,7 +38,7 @@ def read(write, rows, name="a.jsonl"):
     [
         {"id": 1, "text": TEXT, "label": [list(span) for span in SPANS], "Comments": []},
         {"text": TEXT, "entities": DOCCANO, "relations": []},
-        {"text": TEXT, "tokens": TOKENS, "spans": OBJECTS, "answer": "accept"},
+        {**PRODIGY, "text": TEXT, "tokens": TOKENS, "spans": OBJECTS, "answer": "accept"},
         {"text": TEXT, "spans": OBJECTS},
         label_studio({"was_cancelled": True, "result": []}, {"result": RESULTS}),
         {"id": 1, "text": TEXT, "label": [{**entity, "text": "…"} for entity in LABELED]},
@@ -54,7 +56,7 @@ def test_entities_of_every_tool(write, row):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"text": TEXT, "spans": OBJECTS, "answer": "reject"}, "'reject'"),
+        ({**PRODIGY, "text": TEXT, "spans": OBJECTS, "answer": "reject"}, "'reject'"),
         (label_studio({"result": RESULTS}, {"result": []}), "2 annotators"),
         ({"text": TEXT, "label": ["good"]}, "'good' is no entity"),
         ({"text": TEXT, "label": [{**LABELED[0], "labels": ["A", "B"]}]}, "is no entity"),
@@ -84,3 +86,24 @@ def test_a_text_that_nobody_has_annotated_has_no_tags(write):
 def test_tools_whose_lines_are_no_words_are_named(write, content, message):
     with pytest.raises(UserError, match=message):
         read(write, content, "a.tsv")
+
+
+@pytest.mark.parametrize("answer", ["reject", "ignore"])
+def test_a_class_that_was_not_accepted(write, answer):
+    rows = [
+        {**PRODIGY, "text": "one", "accept": ["good"], "answer": "accept"},
+        {**PRODIGY, "text": "two", "accept": ["bad"], "answer": answer},
+        {**PRODIGY, "text": "three", "accept": ["bad"], "answer": "accept"},
+    ]
+    path = write("\n".join(map(json.dumps, rows)), "a.jsonl")
+    columns = {"text_a_column": "text", "label_column": "accept"}
+    with pytest.raises(UserError, match=rf"a.jsonl:2: .*{answer}"):
+        read_labeled_file(SourceFile(path, "train_file", skip_bad_rows=False), **columns)
+    found = read_labeled_file(SourceFile(path, "train_file", skip_bad_rows=1), **columns)
+    assert found.text_a == ["one", "three"] and found.label_names == ("bad", "good")
+    # The answer of another file is a column like any other.
+    rows = [{"text": "one", "answer": answer}, {"text": "two", "answer": "accept"}]
+    path = write("\n".join(map(json.dumps, rows)), "b.jsonl")
+    columns = {"text_a_column": "text", "label_column": "answer"}
+    found = read_labeled_file(SourceFile(path, "train_file", skip_bad_rows=False), **columns)
+    assert found.label_names == ("accept", answer)
