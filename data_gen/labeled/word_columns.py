@@ -11,6 +11,7 @@ Input: such a file. Output: `Sentence`s. `column_kinds.py` decides which columns
 import csv
 import dataclasses
 import itertools
+import os
 import re
 from array import array
 from bisect import bisect_left
@@ -52,9 +53,10 @@ _HEADER = re.compile(
     r"|((ner|pos|chunk|iob|bio)[ _]?)?(tag|label)s?|ner",
     re.IGNORECASE,
 )
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]+)*:")
 # Share of the lines that have as many columns: others are faults.
 _MOST = 0.9
-# So many lines show that a file holds texts.
+# So many lines show that a file holds texts, or words with their language.
 _FEW_LINES = 10
 # A comment in so many lines has no say in what the columns hold.
 _MANY_COMMENTS = 100
@@ -198,9 +200,20 @@ def read_word_columns(
     note = _describe(layout, word_columns)
     if note:
         source.guesses.append(note)
+    _strip_language(rows, word_columns.word, source)
     yield from _sentences(
         rows.without(_no_words(rows, word_columns)), word_columns, source, reads_brackets
     )
+
+
+def _strip_language(rows: _Rows, column: int, source: SourceFile) -> None:
+    """Removes the language that WikiAnn puts before every word, such as "en:", in place."""
+    words = rows.columns[column]
+    language = _LANGUAGE.match(os.path.commonprefix(words))
+    if language is None or len(words) < _FEW_LINES:
+        return
+    rows.columns[column] = tuple([word[language.end() :] for word in words])
+    source.guesses.append(f"every word begins with {quoted(language[0])}, which is left out")
 
 
 def _read_rows(source: SourceFile, is_table: bool) -> tuple[_Layout, _Rows]:

@@ -44,6 +44,7 @@ LAYOUTS = {
     "inner entities": (text_of(lambda s, n, w, t, p: f"{n}\t{w}\t{t}\tO"), "x.txt"),
     "semicolon": (text_of(lambda s, n, w, t, p: f"{w};{t}"), "x.txt"),
     "semicolon and blank": (text_of(lambda s, n, w, t, p: f"{w}; {t}"), "x.txt"),
+    "languages of WikiAnn": (text_of(lambda s, n, w, t, p: f"en:{w}\t{t}"), "x.txt"),
     "bar": (text_of(lambda s, n, w, t, p: f"{w}|{t}"), "x.txt"),
     "no-break space": (text_of(lambda s, n, w, t, p: f"{w}\u00a0{t}"), "x.txt"),
     "comma": ("word,tag\n" + text_of(lambda s, n, w, t, p: f'"{w}",{t}'), "x.csv"),
@@ -102,8 +103,9 @@ def test_words_and_tags_are_found(write, name):
         assert [found.tag_names[tag] for tag in found.tags] == TAGS
         assert found.row_lengths.tolist() == [4] * len(SENTENCES)
         # Anything but words first and tags last is said.
-        is_usual = name.startswith("comments")
+        is_usual = name.startswith(("comments", "languages"))
         assert is_usual == (not any("counted from 0" in note for note in found.notes))
+        assert name.startswith("languages") == any("'en:'" in note for note in found.notes)
     assert (found.documents is not None) == ("newdoc" in text or name.startswith("CoNLL"))
 
 
