@@ -16,6 +16,7 @@ JSON_LINES = "JSON lines"
 JSON_LIST = "a JSON list"
 TABLE = "a table"
 WIKI = "WikiExtractor's output"
+WET = "Common Crawl's WET"
 MARKUP = "HTML or XML"
 # Longest beginning of a file that is looked at.
 _FIRST_BYTES = 1 << 16
@@ -34,6 +35,8 @@ def kind_of_corpus(path: str, first_line: str, text_field: str = "text") -> str:
         return JSON_LIST
     if first_line.startswith("<doc "):
         return WIKI
+    if first_line.startswith("WARC/1."):
+        return WET
     if re.match(r"\s*<(!doctype|html|\?xml|mediawiki)\b", first_line, re.IGNORECASE):
         return MARKUP
     cells = [cell.strip('"') for cell in re.split(r"[,;\t|]", first_line)]

@@ -6,6 +6,7 @@ Formats, recognized by the first line of each file that is not blank:
 - JSON lines: one object per line with a text field (Wikipedia dumps as JSON,
   `extract_docstrings.py`);
 - WikiExtractor output: `<doc id=… url=… title=…>`, the title, paragraphs, `</doc>`;
+- WET files of Common Crawl: records with a header of lines and the text of a page;
 - Parquet: a column of texts, a document each.
 
 Any of them may be compressed (gzip, bzip2, xz, Zstandard), have any line ends, and faults of
@@ -41,6 +42,7 @@ from data_gen.text.corpus_kinds import (
     MARKUP,
     TABLE,
     TEXT,
+    WET,
     WIKI,
     kind_of_corpus,
     markup_error,
@@ -200,7 +202,14 @@ class Lines:
 
 
 # Kind of a file → its reader.
-_FORMATS = {JSON_LINES: "json", JSON_LIST: "table", TABLE: "table", WIKI: "wiki", TEXT: "text"}
+_FORMATS = {
+    JSON_LINES: "json",
+    JSON_LIST: "table",
+    TABLE: "table",
+    WIKI: "wiki",
+    WET: "wet",
+    TEXT: "text",
+}
 # Separator of documents in plain text → description for the report.
 _DOCUMENTS = {
     "blank_line": "a blank line between documents",
@@ -279,9 +288,9 @@ def read_documents(
             description = found
             file_format = "jsonl" if found == JSON_LIST else format_of(path) or "csv"
             documents = _row_documents(path, options.text_field, file_format)
-        elif kind == "wiki":
-            description = "WikiExtractor"
-            documents = _wiki_documents(lines)
+        elif kind in _MARKED:
+            description, read = _MARKED[kind]
+            documents = read(lines)
         elif kind == "json":
             texts = _sample_texts(sample, options.text_field)
             hard_wrapped = detect_layout(texts, options).hard_wrapped
@@ -507,6 +516,32 @@ def _wiki_documents(lines: Lines) -> Iterator[Iterator[str]]:
             collections.deque(document, maxlen=0)
 
 
+def _wet_documents(lines: Lines) -> Iterator[Iterator[str]]:
+    paragraphs: list[str] = []
+    is_header = False
+    for number, line in lines:
+        line = line.strip()
+        if line.startswith("WARC/1."):
+            if paragraphs:
+                yield iter(paragraphs)
+            paragraphs = []
+            is_header = True
+            is_page = False
+        elif is_header:
+            if line == "WARC-Type: response":
+                raise UserError(
+                    f"{lines.path}:{number}: a WARC file with the HTML of pages: Common Crawl's "
+                    "WET files have the text, trafilatura takes it out of HTML"
+                )
+            # The first record is about the file.
+            is_page = is_page or line == "WARC-Type: conversion"
+            is_header = bool(line)
+        elif is_page and line:
+            paragraphs.append(line)
+    if paragraphs:
+        yield iter(paragraphs)
+
+
 def _wiki_paragraphs(lines: Lines, opened_at: int, title: str) -> Iterator[str]:
     for number, line in lines:
         line = line.strip()
@@ -524,3 +559,7 @@ def _wiki_paragraphs(lines: Lines, opened_at: int, title: str) -> Iterator[str]:
         # Only the first line can be the title: later on the same words may be a paragraph.
         title = "" if line else title
     raise UserError(f"{lines.path}:{opened_at}: this <doc> has no </doc>: the file is cut short")
+
+
+# Formats whose documents have marks around them → description for the report, reader.
+_MARKED = {"wiki": ("WikiExtractor", _wiki_documents), "wet": (WET, _wet_documents)}

@@ -164,6 +164,35 @@ class TestJsonLines:
         assert _read(file(json.dumps({"text": text}))) == [[text.strip()]]
 
 
+def _record(kind: str, text: str) -> str:
+    return (
+        f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: https://example.org/\r\n"
+        f"Content-Length: {len(text)}\r\n\r\n{text}\r\n\r\n"
+    )
+
+
+class TestWet:
+    @pytest.mark.parametrize("pack", [bytes, gzip.compress])
+    def test_texts_of_pages_without_their_headers(self, file, pack):
+        records = (
+            _record("warcinfo", "Software-Info: a"),
+            _record("conversion", "Cats purr.\n\nThey sleep."),
+            _record("conversion", ""),
+            _record("conversion", "WARC-Type: conversion\nIt barks."),
+        )
+        # Every record of Common Crawl's files is a member of its own.
+        found = _read(file(b"".join(pack(record.encode()) for record in records)))
+        assert found == [["Cats purr.", "They sleep."], ["WARC-Type: conversion", "It barks."]]
+
+    def test_pages_as_html_are_named(self, file):
+        with pytest.raises(UserError, match=r"input.txt:9: a WARC file with the HTML of pages"):
+            _read(file(_record("warcinfo", "a") + _record("response", "<html>")))
+
+    def test_programs_that_read_plain_text_name_it(self, file):
+        with pytest.raises(UserError, match="is Common Crawl's WET, one sentence per line"):
+            check_plain_text(str(file(_record("warcinfo", "a"))), "input_file")
+
+
 class TestWikiExtractor:
     _ARTICLES = (
         '<doc id="1" url="https://x.org/?id=1" title="Cats">\nCats\n\nCats purr. They sleep.\n\nFood.\n</doc>\n'
