@@ -65,7 +65,7 @@ def run(options: FolderOptions) -> None:
         kinds = [f"{kind or 'no extension'} ({count:,})" for kind, count in left_out.most_common()]
         say(
             f"note: {left_out.total():,} other files were left out: {listed(kinds)}; save texts of "
-            "other formats as .txt (PDF: pdftotext)"
+            "other formats as .txt (PDF: pdftotext, Word and EPUB: pandoc)"
         )
     if notes.empty_files:
         say(f"warning: no text in {len(notes.empty_files):,} files: {listed(notes.empty_files)}")
