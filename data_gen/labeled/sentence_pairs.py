@@ -84,10 +84,13 @@ def read_columns(
     if label is not None:
         named.append(label)
     table = read_named_columns(source, named)
-    texts = table.columns[: len(columns)]
-    for number, values in enumerate(texts):
-        # Only hard negatives, from the third column on, may be empty.
-        table.check_strings(values, columns[number][0], may_be_empty=number >= 2)
+    texts = []
+    for number, (name, _) in enumerate(columns):
+        # Only hard negatives, from the third column on, may be several, or none.
+        is_negative = number >= 2
+        for values in _columns_of_lists(table.columns[number], several=is_negative):
+            table.check_strings(values, name, may_be_empty=is_negative)
+            texts.append(values)
     labels = None
     if label is not None:
         labels = table.scores(table.columns[-1]) / np.float32(highest_score)
@@ -98,6 +101,26 @@ def read_columns(
                 "expected: give the highest as --highest_score",
             )
     return table.resolve(SentencePairs(source.path, texts, labels))
+
+
+def _columns_of_lists(values: list, several: bool) -> list[list]:
+    """Returns the columns of texts that may be in lists, as FlagEmbedding writes them.
+
+    Args:
+      values: texts, or lists of texts; what is none of these stays as it is.
+      several: a list may have any number of texts: column k holds the k-th of each list, or "".
+        Otherwise only lists of one are taken for their text.
+    """
+    if list not in set(map(type, values)):
+        return [values]
+    lists = [value if type(value) is list else [value] for value in values]
+    if not several:
+        pairs = zip(lists, values, strict=True)
+        return [[texts[0] if len(texts) == 1 else value for texts, value in pairs]]
+    columns = []
+    for number in range(max(map(len, lists))):
+        columns.append([texts[number] if number < len(texts) else "" for texts in lists])
+    return columns
 
 
 def read_texts(source: SourceFile, column: tuple[str, str] | None) -> SentencePairs:

@@ -28,6 +28,28 @@ def test_triples_with_a_negative_that_is_missing(tmp_path):
     assert found.first(1).columns == [["one"], ["two, three"], ["four"]]
 
 
+def test_lists_of_texts(tmp_path):
+    path = tmp_path / "train.jsonl"
+    rows = [
+        {"a": "one", "b": ["two"], "no": ["three", "four"]},
+        {"a": "five", "b": "six", "no": []},
+        {"a": "seven", "b": ["eight"], "no": "nine"},
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    names = [*PAIR, ("no", "negative_columns")]
+    assert read_columns(SourceFile(str(path), "train_file"), names).columns == [
+        ["one", "five", "seven"],
+        ["two", "six", "eight"],
+        ["three", "", "nine"],
+        ["four", "", ""],
+    ]
+    path.write_text(json.dumps({"a": "one", "b": ["two", "three"], "no": ["four"]}))
+    assert_refused(
+        lambda: read_columns(SourceFile(str(path), "train_file"), names),
+        f"{path}:1: 'b' must be a string, not ['two', 'three']",
+    )
+
+
 def test_scores(tmp_path):
     path = tmp_path / "dev.jsonl"
     path.write_text(
