@@ -7,6 +7,7 @@ import importlib.util
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from bert_common import locks
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, Options, option, option_class
 
@@ -135,7 +136,9 @@ class Plan:
         self.losses = self._path("losses.jsonl")
         self.weights = self._path("weights")
         self.start = options.init_checkpoint
-        if options.added_words:
+        # A vocabulary out of a tokenizer.json is in a file that only this process has.
+        self._is_converted = locks.TEMPORARY in str(checkpoint.vocab_file)
+        if options.added_words or self._is_converted:
             self.start = self._path("start")
         self.before = self._path("head") if self.needs_head else self.start
         self.result = self.weights
@@ -183,8 +186,9 @@ class Plan:
         options = self._options
         steps = []
         vocab_file = self._checkpoint.vocab_file
-        if options.added_words:
+        if self.start != options.init_checkpoint:
             vocab_file = os.path.join(self.start, "vocab.txt")
+        if options.added_words:
             steps.append(
                 Step(
                     "Words of the documents that the vocabulary lacks",
@@ -194,6 +198,19 @@ class Plan:
                         f"--input_file={self.corpus}",
                         f"--num_words={options.added_words}",
                         f"--output_dir={self.start}",
+                    ),
+                    self.start,
+                )
+            )
+        elif self._is_converted:
+            steps.append(
+                Step(
+                    "The weights with their vocabulary in a file",
+                    "convert_checkpoint.py",
+                    (
+                        f"--input={options.init_checkpoint}",
+                        f"--output={self.start}",
+                        "--output_format=huggingface",
                     ),
                     self.start,
                 )

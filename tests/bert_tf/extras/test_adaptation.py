@@ -199,3 +199,13 @@ def test_steps_that_were_stopped_or_are_wrong_end_it(tmp_path):
     steps = Plan(options, checkpoint).training()
     assert steps[0].title == "A classifier of the labeled texts, before"
     assert steps[1].made == "out/weights/ckpt-9.index"
+    # A printed command names no file that ends with the process.
+    path = write_tiny(tmp_path / "tiny", "masked_lm", output_format="huggingface")
+    (tmp_path / "tiny/vocab.txt").unlink()
+    steps = Plan(options, open_checkpoint(path)).examples()
+    assert [step.script for step in steps] == [
+        "convert_checkpoint.py",
+        "data_gen/create_pretraining_data.py",
+    ]
+    assert steps[0].made == "out/start" and "--output=out/start" in steps[0].arguments
+    assert "--vocab_file=out/start/vocab.txt" in steps[1].arguments
