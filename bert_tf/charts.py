@@ -93,6 +93,9 @@ CHARTS = {
     "map_at_100": Chart(
         QUALITY, "Mean over queries of the precision at each right document.", _SHARE
     ),
+    "recall_at_1": Chart(QUALITY, "Share of the right documents that come first.", _SHARE),
+    "recall_at_5": Chart(QUALITY, "Share of the right documents among the first five.", _SHARE),
+    "recall_at_10": Chart(QUALITY, "Share of the right documents among the first ten.", _SHARE),
     "uniformity": Chart(
         QUALITY, "How evenly vectors are spread, the lower the better; 0 where all are alike."
     ),

@@ -113,10 +113,10 @@ def _columns_of_lists(values: list, several: bool) -> list[list]:
     """
     if list not in set(map(type, values)):
         return [values]
-    lists = [value if type(value) is list else [value] for value in values]
-    if not several:
-        pairs = zip(lists, values, strict=True)
-        return [[texts[0] if len(texts) == 1 else value for texts, value in pairs]]
+    lists = []
+    for value in values:
+        has_texts = type(value) is list and (several or len(value) == 1)
+        lists.append(value if has_texts else [value])
     columns = []
     for number in range(max(map(len, lists))):
         columns.append([texts[number] if number < len(texts) else "" for texts in lists])

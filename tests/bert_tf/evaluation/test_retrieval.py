@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
 
+from bert_tf import charts
 from bert_tf.evaluation.retrieval import score_rankings, search, uniformity
+from bert_tf.tasks.sentence_embedding.options import RECALL_AT
 
 
 def test_search_in_chunks_is_that_in_one_and_prefers_the_first_of_equal_ones():
@@ -40,6 +42,14 @@ def test_scores_by_hand():
     assert scores["recall_at_4"] == pytest.approx(2 / 3 / 2)
     gain = 1 / np.log2(3) + 1 / np.log2(5)
     assert scores["ndcg_at_10"] == pytest.approx(gain / (1 + 1 / np.log2(3) + 1 / 2) / 2)
+
+
+def test_every_score_is_described():
+    # Of a ranking with the right documents at ranks 1 and 6, of four.
+    scores = score_rankings([range(9)], [{0: 1.0, 5: 1.0, 20: 1.0, 21: 1.0}], RECALL_AT)
+    assert [scores[f"recall_at_{count}"] for count in RECALL_AT] == [0.25, 0.25, 0.5]
+    assert scores["recall_at_5"] < scores["recall_at_10"]
+    assert all(charts.find(name).description for name in scores)
 
 
 def test_graded_ndcg_is_that_of_scikit_learn():
