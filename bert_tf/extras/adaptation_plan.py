@@ -7,7 +7,6 @@ import importlib.util
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from bert_common import locks
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, Options, option, option_class
 
@@ -136,9 +135,8 @@ class Plan:
         self.losses = self._path("losses.jsonl")
         self.weights = self._path("weights")
         self.start = options.init_checkpoint
-        # A vocabulary out of a tokenizer.json is in a file that only this process has.
-        self._is_converted = locks.TEMPORARY in str(checkpoint.vocab_file)
-        if options.added_words or self._is_converted:
+        # The commands name the vocabulary's file.
+        if options.added_words or checkpoint.has_temporary_vocabulary:
             self.start = self._path("start")
         self.before = self._path("head") if self.needs_head else self.start
         self.result = self.weights
@@ -202,7 +200,7 @@ class Plan:
                     self.start,
                 )
             )
-        elif self._is_converted:
+        elif self._checkpoint.has_temporary_vocabulary:
             steps.append(
                 Step(
                     "The weights with their vocabulary in a file",

@@ -65,8 +65,10 @@ def _label_studio_entities(annotations: list) -> dict[str, list]:
     if len(finished) > 1:
         raise UserError(f"{len(finished)} annotators have finished the text: export one of them")
     results = finished[0].get("result")
+    if not isinstance(results, list):
+        raise UserError(f'"result" of an annotation must be a list, not {quoted(results)}')
     entities = []
-    for result in results if isinstance(results, list) else []:
+    for result in results:
         entity = result.get("value") if isinstance(result, dict) else None
         # Relations and choices for the whole text have no position.
         if isinstance(entity, dict) and "start" in entity:
@@ -76,11 +78,12 @@ def _label_studio_entities(annotations: list) -> dict[str, list]:
 
 def entity_parts(entity: dict) -> list[Any]:
     """Returns start, end and label of an entity by the tools' names for them."""
-    parts = [entity.get(name, entity.get(f"{name}_offset")) for name in ("start", "end")]
+    start = entity.get("start", entity.get("start_offset"))
+    end = entity.get("end", entity.get("end_offset"))
     labels = entity.get("labels")
     if isinstance(labels, list) and len(labels) == 1:
-        return [*parts, labels[0]]
-    return [*parts, entity.get("label")]
+        return [start, end, labels[0]]
+    return [start, end, entity.get("label")]
 
 
 def refuse_other_tools(path: str, lines: Sequence[str]) -> None:

@@ -18,6 +18,8 @@ TABLE = "a table"
 WIKI = "WikiExtractor's output"
 WET = "Common Crawl's WET"
 MARKUP = "HTML or XML"
+# How every record of a WARC file begins, WET files' too.
+WARC_RECORD = "WARC/1."
 # Longest beginning of a file that is looked at.
 _FIRST_BYTES = 1 << 16
 
@@ -35,7 +37,7 @@ def kind_of_corpus(path: str, first_line: str, text_field: str = "text") -> str:
         return JSON_LIST
     if first_line.startswith("<doc "):
         return WIKI
-    if first_line.startswith("WARC/1."):
+    if first_line.startswith(WARC_RECORD):
         return WET
     if re.match(r"\s*<(!doctype|html|\?xml|mediawiki)\b", first_line, re.IGNORECASE):
         return MARKUP

@@ -42,6 +42,7 @@ from data_gen.text.corpus_kinds import (
     MARKUP,
     TABLE,
     TEXT,
+    WARC_RECORD,
     WET,
     WIKI,
     kind_of_corpus,
@@ -521,7 +522,7 @@ def _wet_documents(lines: Lines) -> Iterator[Iterator[str]]:
     is_header = False
     for number, line in lines:
         line = line.strip()
-        if line.startswith("WARC/1."):
+        if line.startswith(WARC_RECORD):
             if paragraphs:
                 yield iter(paragraphs)
             paragraphs = []

@@ -179,6 +179,11 @@ class Checkpoint:
         return self.tokenizer.vocabulary.path
 
     @property
+    def has_temporary_vocabulary(self) -> bool:
+        """Whether `vocab_file` was written for this process alone, out of another file."""
+        return _is_temporary(str(self.vocab_file))
+
+    @property
     def heads(self) -> list[str]:
         """Heads whose weights the checkpoint has, by the keys of `model.heads`."""
         return self.source.heads if self.source else []
@@ -223,10 +228,13 @@ def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointReader:
         return dataclasses.replace(weights, path=file)
 
 
+def _is_temporary(vocab_file: str) -> bool:
+    return locks.TEMPORARY in vocab_file
+
+
 def _shown_vocabulary(vocab_file: str, source: CheckpointReader | None) -> str:
     """Returns the user's file that a vocabulary comes from, for messages."""
-    # One that only `tokenizer.json` holds was written to a temporary file.
-    if source is not None and source.directory and locks.TEMPORARY in vocab_file:
+    if source is not None and source.directory and _is_temporary(vocab_file):
         return os.path.join(source.directory, TOKENIZER_FILE)
     return vocab_file
 
