@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bert_common.errors import UserError
+from bert_tf.training.examples import Examples, assemble
 from modeling.config import BertConfig
 
 # transformers must not look for newer files.
@@ -96,6 +97,25 @@ def pretraining(
         _update(model, optimizer, value)
 
     return step
+
+
+def question_answering(
+    config: BertConfig, windows: Examples, batch_size: int
+) -> Callable[[], object]:
+    """Returns a prediction of all windows, sorted by length."""
+    model = transformers.BertForQuestionAnswering(_config(config)).eval()
+    # The longest first, as ours: the memory of a batch is then enough for the next one.
+    order = np.argsort(-windows.row_lengths, kind="stable")
+    lengths = np.arange(1, windows.row_lengths.max() + 1)
+
+    def predict() -> None:
+        for start in range(0, len(order), batch_size):
+            indices = order[start : start + batch_size]
+            batch = assemble(windows, indices, len(indices), lengths)
+            with torch.inference_mode():
+                model(**_features(batch, model.device))
+
+    return predict
 
 
 def _config(config: BertConfig, **changes):

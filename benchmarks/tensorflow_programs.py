@@ -12,8 +12,10 @@ import tensorflow as tf
 
 import modeling
 from bert_tf.tasks.pretraining.task import pretraining_loss
-from bert_tf.training.examples import training_dataset
+from bert_tf.tasks.question_answering.task import OUTPUTS
+from bert_tf.training.examples import Examples, lengths_for, training_dataset
 from bert_tf.training.optimizer import AdamWeightDecay
+from bert_tf.training.prediction import Prediction
 from bert_tf.training.step import (
     TrainingState,
     TrainingStep,
@@ -83,6 +85,22 @@ def fine_tuning(
     iterator = iter(dataset)
     step.run(iterator, len(warm_up))
     return lambda steps: step.run(iterator, steps)
+
+
+def question_answering(
+    config: BertConfig, windows: Examples, batch_size: int
+) -> Callable[[], object]:
+    """Returns a prediction of all windows as in `run_squad.py`."""
+    model = modeling.BertForQuestionAnswering(config)
+    predict = Prediction(
+        lambda features: dict(zip(OUTPUTS, model(features), strict=True)),
+        batch_size,
+        lengths_for(int(windows.row_lengths.max()), few=False),
+        tf.distribute.get_strategy(),
+        jit_compile=False,
+        token_outputs=OUTPUTS,
+    )
+    return lambda: predict(windows)
 
 
 def _step(model, forward: Callable, loss, batch_size: int, jit_compile: bool = False):

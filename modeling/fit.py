@@ -15,6 +15,9 @@ from modeling.losses import WeightedMean
 from modeling.optimizer import AppliedRule
 from modeling.replicas import num_replicas, sum_over_replicas
 
+if keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
+
 
 class TotalLoss(keras.metrics.Metric):
     """The reported loss: a sum of means, each times a factor.
@@ -136,6 +139,32 @@ class AddedLosses(threading.local):
 
     def __getitem__(self, index):
         return self._values[index]
+
+
+class UntunedInputs:
+    """The strategy of a model without one, whose datasets end as soon as their last batch is read.
+
+    TensorFlow tunes a dataset in a thread that sleeps twice as long after every look at it, up to
+    a minute. The end of an iterator wakes it by a signal that comes before the flag it looks at,
+    so that it often sleeps on, and `fit`, `evaluate` and `predict` would wait for it.
+
+    Args:
+      strategy: TensorFlow's default strategy.
+    """
+
+    def __init__(self, strategy):
+        self._strategy = strategy
+
+    def __getattr__(self, name: str):
+        return getattr(self._strategy, name)
+
+    def experimental_distribute_dataset(self, dataset, options=None):
+        """Returns the dataset without tuning, unless it asks for it."""
+        if dataset.options().autotune.enabled is None:
+            input_options = tf.data.Options()
+            input_options.autotune.enabled = False
+            dataset = dataset.with_options(input_options)
+        return self._strategy.experimental_distribute_dataset(dataset, options)
 
 
 def devices_of(model: keras.Model) -> int:

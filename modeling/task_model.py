@@ -15,7 +15,14 @@ from bert_common.errors import UserError
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import Dropout, DropoutStream
 from modeling.encoder import BertEncoder, encoder_inputs
-from modeling.fit import AddedLosses, LossReport, check_compilation, check_compiled, check_optimizer
+from modeling.fit import (
+    AddedLosses,
+    LossReport,
+    UntunedInputs,
+    check_compilation,
+    check_compiled,
+    check_optimizer,
+)
 from modeling.layers import add_bias, matmul_transposed, truncated_normal
 from modeling.losses import HeadLoss, recorded_means
 from modeling.optimizer import BertAdamW
@@ -198,6 +205,16 @@ class BertTaskModel(Checkpointed, keras.Model):
         if self._report is None:
             return metrics
         return self._report.replace(metrics, self._loss_tracker)
+
+    @property
+    def distribute_strategy(self):
+        """The `tf.distribute` strategy that the model was made under, where Keras makes datasets.
+
+        Raises:
+          AttributeError: Keras' backend is not TensorFlow.
+        """
+        strategy = super().distribute_strategy
+        return UntunedInputs(strategy) if self._distribute_strategy is None else strategy
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         # Keras calls it before the first step. On several devices it would build metrics from the

@@ -15,10 +15,10 @@ from tests import density
 
 # Code tokens of the whole project: of what docs/promises.md lists and nothing else. The number rises
 # in the commit that adds a row there.
-TOTAL = 356_000
+TOTAL = 357_000
 # Code tokens by package. Within the total a package may have 3 % or 500 tokens more than this.
 TOKENS = {
-    "benchmarks": 15_650,
+    "benchmarks": 16_200,
     "bert_common": 19_200,
     "bert_tf": 4_900,
     "bert_tf/evaluation": 9_200,

@@ -321,3 +321,32 @@ def test_what_fails_on_several_devices_is_refused(jit_compile, steps, message):
         check_compilation(model)
     strategy.num_replicas_in_sync = 1
     check_compilation(model)
+
+
+def test_no_call_of_keras_waits_for_the_thread_that_tunes_a_dataset(monkeypatch):
+    tuned = []
+    strategy = tf.distribute.get_strategy()
+
+    def distribute(dataset, options=None):
+        tuned.append(dataset.options().autotune.enabled)
+        return dataset
+
+    monkeypatch.setattr(strategy, "experimental_distribute_dataset", distribute)
+    model = fine_tuning.BertForClassification(TINY, 3)
+    model.compile()
+    dataset = tf.data.Dataset.from_tensors(model.fit_batch(TASKS["classification"][1]))
+    x, y = next(iter(dataset))[:2]
+    model.fit(x, y, validation_data=dataset, verbose=0)
+    model.evaluate(x, y, verbose=0)
+    model.predict(x, verbose=0)
+    assert tuned == [False] * 4
+    # Those who ask for it get it.
+    options = tf.data.Options()
+    options.autotune.enabled = True
+    model.predict(dataset.map(lambda x, *labels: x).with_options(options), verbose=0)
+    assert tuned[-1] is True
+    # A strategy of the user's gets its datasets as they are.
+    mirrored = tf.distribute.MirroredStrategy(["/cpu:0"])
+    with mirrored.scope():
+        placed = fine_tuning.BertForClassification(TINY, 3)
+    assert placed.distribute_strategy is mirrored
