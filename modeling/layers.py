@@ -102,9 +102,14 @@ class Dense(keras.layers.Dense):
         else:
             product = ops.matmul(x, self.kernel)
         flat = add_bias(product, self.bias)
-        if activation is not None:
-            flat = activation(flat)
-        return ops.reshape(flat, (*ops.shape(inputs)[:-1], self.units))
+        shape = (*ops.shape(inputs)[:-1], self.units)
+        if activation is None:
+            return ops.reshape(flat, shape)
+        if is_jit_compiled():
+            # XLA sees through reshapes, and would compute the gradient of GELU once more for the
+            # sum that is the gradient of the bias.
+            return activation(ops.reshape(flat, shape))
+        return ops.reshape(activation(flat), shape)
 
     def save_own_variables(self, store) -> None:
         super().save_own_variables(store)

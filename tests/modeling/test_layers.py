@@ -4,7 +4,9 @@ import pytest
 import tensorflow as tf
 from scipy import special
 
-from modeling.layers import LayerNorm, activation
+from modeling.config import BertConfig
+from modeling.layers import LayerNorm, activation, dense
+from modeling.xla import jit_compile_scope
 
 INPUTS = np.linspace(-6, 6, 1001)
 TANH_FORM = 0.5 * INPUTS * (1 + np.tanh(np.sqrt(2 / np.pi) * (INPUTS + 0.044715 * INPUTS**3)))
@@ -79,3 +81,18 @@ def test_gelu_of_a_training_step_is_rounded_once_under_mixed_precision(name):
         # 8 bits of a number: half of the last one, relatively; and what float32 loses where 1 +
         # tanh(x) is nearly 0.
         np.testing.assert_allclose(tf.cast(value, tf.float32), expected, rtol=2**-8, atol=1e-5)
+
+
+def test_where_a_dense_layer_restores_the_shape():
+    """TensorFlow fuses what comes before it, XLA's gradients take less traffic after it."""
+    layer = dense(BertConfig(10), 6, 0, "dense")
+    ranks = []
+
+    def note(x):
+        ranks.append(len(x.shape))
+        return x
+
+    layer(X.astype(np.float32), activation=note)
+    with jit_compile_scope():
+        layer(X.astype(np.float32), activation=note)
+    assert ranks == [2, 3]
