@@ -27,6 +27,10 @@ from modeling.layers import add_bias, matmul_transposed, truncated_normal
 from modeling.losses import HeadLoss, recorded_means
 from modeling.optimizer import BertAdamW
 from modeling.saving import Checkpointed, Configured, check_config
+from modeling.xla import jit_compile_scope
+
+if keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
 
 
 class BertTaskModel(Checkpointed, keras.Model):
@@ -231,6 +235,12 @@ class BertTaskModel(Checkpointed, keras.Model):
                 layer._losses = AddedLosses()
         super()._maybe_symbolic_build(iterator=iterator, data_batch=data_batch)
         check_compiled(self, self._compile_loss)
+
+    def train_step(self, *arguments):
+        """Trains on a batch as `keras.Model.train_step`, in XLA's forms where Keras compiles it."""
+        is_compiled = keras.backend.backend() == "tensorflow" and not tf.executing_eagerly()
+        with jit_compile_scope(is_compiled and self.jit_compile):
+            return super().train_step(*arguments)
 
     def fit(self, x=None, y=None, *args, **kwargs):
         """Trains the model as `keras.Model.fit`.

@@ -15,6 +15,7 @@ from modeling.losses import Accuracy, CrossEntropy
 from modeling.optimizer import BertAdamW
 from modeling.pretraining import BertForCausalLm, BertForPreTraining
 from modeling.sentence_embedding import NO_TEXT, BertForSentenceEmbedding
+from modeling.xla import is_jit_compiled
 from tests.modeling.common import SMALL, random_features
 
 BATCH, LENGTH, CHOICES = 8, 10, 3
@@ -350,3 +351,25 @@ def test_no_call_of_keras_waits_for_the_thread_that_tunes_a_dataset(monkeypatch)
     with mirrored.scope():
         placed = fine_tuning.BertForClassification(TINY, 3)
     assert placed.distribute_strategy is mirrored
+
+
+def test_a_step_that_keras_compiles_has_the_forms_for_xla():
+    is_compiled = []
+
+    class Noting(fine_tuning.BertForClassification):
+        def call(self, *args, **kwargs):
+            is_compiled.append(is_jit_compiled())
+            return super().call(*args, **kwargs)
+
+    make, features = TASKS["classification"]
+    x, y = make().fit_batch(features)[:2]
+    weights = []
+    for jit_compile in (False, True):
+        is_compiled.clear()
+        model = Noting(TINY, 3)
+        model.compile(jit_compile=jit_compile)
+        model.fit(x, y, batch_size=len(y), epochs=2, verbose=0)
+        assert set(is_compiled) == {jit_compile}
+        weights.append(model.get_weights())
+    for plain, compiled in zip(*weights, strict=True):
+        np.testing.assert_allclose(compiled, plain, rtol=0, atol=2e-5)
