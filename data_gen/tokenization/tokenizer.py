@@ -52,6 +52,8 @@ _SMALLEST_BATCH = 8_000
 # A batch for `VectorizedTokenizer` and the arrays computed from it should fit in the second-level
 # cache of a core.
 _BATCH_CHARACTERS = 128_000
+# So many texts are joined to see how long they are, which takes half the time of asking each.
+_MOST_JOINED = 2_000
 # Largest batch in bytes; a single text may be longer than a batch should be. Two of these must have
 # fewer different words than a `UnitTable` holds.
 _LONGEST_BATCH = 200_000
@@ -265,16 +267,22 @@ class Tokenizer:
 
     def _encode(self, texts: Sequence[str], offsets: bool) -> _Pieces:
         """Encodes little text at once, more in batches."""
+        if len(texts) <= _MOST_JOINED:
+            joined = _join(texts)
+            if len(joined) <= _SMALLEST_BATCH:
+                return self._encode_chunks(texts, offsets)
+            if len(joined) <= _BATCH_CHARACTERS:
+                self._num_characters += len(joined)
+                return self._encode_part(texts, joined, offsets)
         ends = list(itertools.accumulate(map(len, texts)))
-        if not ends or ends[-1] <= _SMALLEST_BATCH:
-            return self._encode_chunks(texts, offsets)
         self._num_characters += ends[-1]
         parts = []
         start = 0
         full = _BATCH_CHARACTERS
         while start < len(texts):
             end = bisect.bisect_left(ends, full, hi=len(texts) - 1) + 1
-            parts.append(self._encode_part(texts[start:end], offsets))
+            batch = texts[start:end]
+            parts.append(self._encode_part(batch, _join(batch), offsets))
             start = end
             full = ends[end - 1] + _BATCH_CHARACTERS
         if len(parts) == 1:
@@ -284,11 +292,11 @@ class Tokenizer:
             np.concatenate([part.row_lengths for part in parts]),
         )
 
-    def _encode_part(self, texts: Sequence[str], offsets: bool) -> _Pieces:
-        """Encodes a batch, or a single longer text."""
+    def _encode_part(self, texts: Sequence[str], joined: str, offsets: bool) -> _Pieces:
+        """Encodes a batch, or a single longer text; `joined` is all of it, see `_join`."""
         if not offsets and self._uses_engine():
-            return self._encode_with_engine(texts)
-        return self._encode_in_python(texts, offsets)
+            return self._encode_with_engine(texts, joined)
+        return self._encode_in_python(texts, joined, offsets)
 
     def _uses_engine(self) -> bool:
         if self._engine_name is not None:
@@ -299,17 +307,17 @@ class Tokenizer:
     def _engine(self) -> nanotoken_engine.NanotokenEngine:
         return nanotoken_engine.NanotokenEngine(self.vocabulary, self.do_lower_case)
 
-    def _encode_with_engine(self, texts: Sequence[str]) -> _Pieces:
+    def _encode_with_engine(self, texts: Sequence[str], joined: str) -> _Pieces:
         """Encodes texts by the engine, those that it does not encode exactly without it."""
-        if nanotoken_engine.is_exact("".join(texts)):
+        if nanotoken_engine.is_exact(joined):
             return _Pieces(*self._engine.encode(texts))
         fits = np.array([nanotoken_engine.is_exact(text) for text in texts], bool)
         fitting = self._engine.encode(list(itertools.compress(texts, fits)))
-        others = self._encode_in_python(list(itertools.compress(texts, ~fits)), offsets=False)
+        unfitting = list(itertools.compress(texts, ~fits))
+        others = self._encode_in_python(unfitting, _join(unfitting), offsets=False)
         return _merge(fits, _Pieces(*fitting), others)
 
-    def _encode_in_python(self, texts: Sequence[str], offsets: bool) -> _Pieces:
-        joined = SEPARATOR.decode().join(texts)
+    def _encode_in_python(self, texts: Sequence[str], joined: str, offsets: bool) -> _Pieces:
         # Half a surrogate pair, which JSON may hold, must not be an error here.
         data = joined.encode("utf-8", "surrogatepass")
         if _fits_vectorized(joined, data, num_texts=len(texts)):
@@ -413,6 +421,11 @@ class Tokenizer:
                 pieces += (id, _pack_offsets(min(starts[first:end]), max(ends[first:end])))
                 first = end
         return b"".join(pieces)
+
+
+def _join(texts: Sequence[str]) -> str:
+    """Returns all texts with the separator of `VectorizedTokenizer` between them."""
+    return SEPARATOR.decode().join(texts)
 
 
 def _merge(fits: np.ndarray, fitting: _Pieces, others: _Pieces) -> _Pieces:
