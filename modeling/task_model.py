@@ -212,13 +212,15 @@ class BertTaskModel(Checkpointed, keras.Model):
 
     @property
     def distribute_strategy(self):
-        """The `tf.distribute` strategy that the model was made under, where Keras makes datasets.
+        """The `tf.distribute` strategy of the model; Keras makes its datasets by it.
 
         Raises:
           AttributeError: Keras' backend is not TensorFlow.
         """
         strategy = super().distribute_strategy
-        return UntunedInputs(strategy) if self._distribute_strategy is None else strategy
+        if self._distribute_strategy is not None or tf.distribute.has_strategy():
+            return strategy
+        return UntunedInputs(strategy)
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         # Keras calls it before the first step. On several devices it would build metrics from the
