@@ -18,6 +18,7 @@ from benchmarks import interleaved
 from bert_common import cli
 from bert_common.options import option, option_class
 from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vocabulary import Vocabulary
 
 _PROGRAMS = ("ours", "pytorch")
 
@@ -37,9 +38,11 @@ class QuestionAnsweringOptions(interleaved.VocabularyOptions, interleaved.TurnsO
 def main(options: QuestionAnsweringOptions) -> None:
     # Hides GPUs from TensorFlow and PyTorch.
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    vocab_size = Vocabulary.from_file(options.vocab_file).size
+    config = interleaved.find_config(options.size, vocab_size)
     lengths = _windows(options).row_lengths
     seconds = interleaved.take_turns(
-        options, options.programs, options.repetitions, _build, options
+        options, options.programs, options.repetitions, _build, options, config
     )
     print(
         f"{options.size}, batch {options.predict_batch_size}, {len(lengths)} windows of "
@@ -60,12 +63,9 @@ def _windows(options: QuestionAnsweringOptions):
     return make_split(first, SquadConfig(), Tokenizer.from_file(options.vocab_file, True)).examples
 
 
-def _build(options: QuestionAnsweringOptions, name: str) -> Callable[[], None]:
+def _build(options: QuestionAnsweringOptions, config, name: str) -> Callable[[], None]:
     """Returns a function that predicts with one of the programs, which has done so once."""
-    windows = _windows(options)
-    vocab_size = windows.tokens["input_ids"].max() + 1
-    config = interleaved.find_config(options.size, int(vocab_size))
-    arguments = (config, windows, options.predict_batch_size)
+    arguments = (config, _windows(options), options.predict_batch_size)
     if name == "ours":
         from benchmarks import tensorflow_programs
 

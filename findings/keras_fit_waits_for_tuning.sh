@@ -3,8 +3,8 @@
 #
 # Guess before the run: the time of `fit` is the time of its steps. With options.autotune.enabled = False for
 # the dataset nothing changes but the number of threads that prepare batches.
-# Seen: Keras 3.15.1, TensorFlow 2.20.0, x86-64, one core, steps that keep it busy: of ten calls that read a
-# dataset more than half wait longer than 0.1 s, fit of 2.2 s for 0.4 s, of 3.4 s for 1.8 s, of 6.6 s for 3.8 s. Their ends
+# Seen: Keras 3.15.1, TensorFlow 2.20.0, x86-64, one core, steps that keep it busy: of ten calls of fit six end more
+# than 0.1 s after their last batch. On arrays fit of 2.2 s waits for 0.4 s, of 3.4 s for 1.8 s, of 6.6 s for 3.8 s. Ends
 # are at 0.01 * (2**n - 1) s: the thread that tunes a dataset (tf_data_model) sleeps twice as long after every look,
 # up to a minute, and the iterator's destructor joins it. By its source the destructor wakes the thread by a
 # callback, and only afterwards sets the flag that the thread looks at when it wakes. With a second core the flag

@@ -52,7 +52,8 @@ _SMALLEST_BATCH = 8_000
 # A batch for `VectorizedTokenizer` and the arrays computed from it should fit in the second-level
 # cache of a core.
 _BATCH_CHARACTERS = 128_000
-# So many texts are joined to see how long they are, which takes half the time of asking each.
+# So many texts are joined to see how long they are, which takes half the time of asking each, and
+# for a moment as much memory as they have.
 _MOST_JOINED = 2_000
 # Largest batch in bytes; a single text may be longer than a batch should be. Two of these must have
 # fewer different words than a `UnitTable` holds.
