@@ -96,3 +96,19 @@ def test_where_a_dense_layer_restores_the_shape():
     with jit_compile_scope():
         layer(X.astype(np.float32), activation=note)
     assert ranks == [2, 3]
+
+
+@pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_the_gradient_of_a_bias_is_summed_in_float32(precision):
+    # 4,096 rows, each of which adds 1.
+    layer = dense(BertConfig(10), 8, 0, "dense", dtype=precision)
+    inputs = keras.ops.ones((8, 512, 4))
+
+    @tf.function
+    def gradient_of_bias():
+        with tf.GradientTape() as tape:
+            total = tf.reduce_sum(tf.cast(layer(inputs), tf.float32))
+        return tape.gradient(total, layer.bias.value)
+
+    layer.build(inputs.shape)
+    np.testing.assert_array_equal(gradient_of_bias(), np.full(8, 4096.0))
