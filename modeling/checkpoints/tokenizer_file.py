@@ -129,13 +129,9 @@ def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, A
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [
-                {"type": "WhitespaceSplit"},
-                {
-                    "type": "Split",
-                    "pattern": {"Regex": _class(IDEOGRAPH | PUNCTUATION)},
-                    "behavior": "Isolated",
-                    "invert": False,
-                },
+                # Of the type WhitespaceSplit, openvino_tokenizers would also split at symbols.
+                _split(r"\s+", "Removed"),
+                _split(_class(IDEOGRAPH | PUNCTUATION), "Isolated"),
             ],
         },
         "post_processor": {
@@ -153,6 +149,11 @@ def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, A
             "vocab": {token: id for id, token in enumerate(vocabulary.word_pieces)},
         },
     }
+
+
+def _split(pattern: str, behavior: str) -> dict[str, Any]:
+    """Returns the step that cuts a text at a regular expression, which it removes or keeps."""
+    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": False}
 
 
 def _normalizers(do_lower_case: bool, strip_accents: bool) -> list[dict]:
