@@ -62,21 +62,24 @@ def stream_of_key(key, first_example=0) -> DropoutStream:
     )
 
 
-def fit_stream(generator: keras.random.SeedGenerator, rows) -> DropoutStream | None:
+def fit_stream(generator: keras.random.SeedGenerator, inputs) -> DropoutStream | None:
     """Returns the stream of a step of `fit`, or of another call with `training=True`.
 
     Args:
       generator: gives the seed and the number of the step, and counts it.
-      rows: int [], this replica's rows.
+      inputs: a tensor with this replica's rows, [B, ...].
 
     Returns:
       None if Keras does not run on TensorFlow.
     """
     if keras.backend.backend() != "tensorflow":
         return None
-    seed, step = tf.unstack(tf.cast(generator.next(), tf.int64))
+    # Keras finds the end of a dataset of unknown size by a step that has no batch. The step would
+    # count if it did not wait for one.
+    with tf.control_dependencies([inputs]):
+        seed, step = tf.unstack(tf.cast(generator.next(), tf.int64))
     seed = tf.bitwise.left_shift(tf.bitwise.bitwise_and(seed, 0x7FFFFFFF), 32)
-    return stream_of_key(tf.bitwise.bitwise_or(seed, step), rows_before(rows))
+    return stream_of_key(tf.bitwise.bitwise_or(seed, step), rows_before(keras.ops.shape(inputs)[0]))
 
 
 @register
@@ -108,7 +111,7 @@ class Dropout(WithArguments, keras.layers.Layer):
         """
         # The stream decides, so that our own loop needs no `training` argument.
         if dropout is None and training and self.rate > 0:
-            dropout = fit_stream(self.seed_generator, keras.ops.shape(x)[0])
+            dropout = fit_stream(self.seed_generator, x)
             if dropout is None:
                 return keras.random.dropout(x, self.rate, seed=self.seed_generator)
         if dropout is None:

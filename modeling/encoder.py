@@ -404,7 +404,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         if dropout is None and training and self._drops:
             # One stream for all sites: several devices have to agree on their rows for it.
             generator = self.embeddings.dropout.seed_generator
-            dropout = fit_stream(generator, ops.shape(inputs["input_ids"])[0])
+            dropout = fit_stream(generator, inputs["input_ids"])
         x = self.embeddings(
             inputs["input_ids"],
             inputs.get("segment_ids"),

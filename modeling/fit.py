@@ -167,6 +167,20 @@ class UntunedInputs:
         return self._strategy.experimental_distribute_dataset(dataset, options)
 
 
+def shapes_of(dataset, strategy):
+    """Returns tensors, or their specifications, with the shapes and types of a dataset's batches.
+
+    Args:
+      dataset: a `tf.data.Dataset`, which is not read; or one that `strategy` has distributed.
+    """
+    if isinstance(dataset, tf.data.Dataset):
+        return dataset.element_spec
+    batch = next(iter(dataset))
+    return keras.tree.map_structure(
+        lambda value: strategy.experimental_local_results(value)[0], batch
+    )
+
+
 def devices_of(model: keras.Model) -> int:
     """Returns the number of devices that a model is trained on; 1 on Keras' other backends."""
     strategy = getattr(model, "distribute_strategy", None)

@@ -16,7 +16,7 @@ from keras import ops
 
 from bert_common.errors import UserError
 from modeling.config import DECAYS
-from modeling.replicas import is_on_several_replicas
+from modeling.replicas import is_on_several_replicas, sum_over_replicas
 from modeling.saving import register
 
 if keras.backend.backend() == "tensorflow":
@@ -182,6 +182,19 @@ class AppliedRule(keras.optimizers.Optimizer):
                 stacklevel=2,
             )
 
+    def apply(self, grads, trainable_variables=None):
+        """Updates the variables as `keras.optimizers.Optimizer.apply`."""
+        if keras.backend.backend() != "tensorflow":
+            super().apply(grads, trainable_variables)
+            return
+        if trainable_variables is not None and not self.built:
+            # Otherwise done below, where the new variables would depend on the gradients.
+            with keras.name_scope(self.name, caller=self):
+                self.build(list(trainable_variables))
+        # A step without a batch (`dropout.fit_stream`) has no gradients, and is no iteration.
+        with tf.control_dependencies([gradient for gradient in grads if tf.is_tensor(gradient)]):
+            super().apply(grads, trainable_variables)
+
     def _clip_gradients(self, grads):
         if keras.backend.backend() == "tensorflow":
             # That of an embedding table comes as rows, with repeated words apart: the norm for the
@@ -214,6 +227,27 @@ class AppliedRule(keras.optimizers.Optimizer):
     def _bias_corrections(self, dtype: str) -> list:
         step = ops.cast(self.iterations + 1, dtype)
         return bias_corrections(step, (self.beta_1, self.beta_2))
+
+
+@register
+class ReplicatedLossScale(keras.optimizers.LossScaleOptimizer):
+    """Keras' loss scaling for float16, which leaves out a step if a gradient of any replica
+    overflows.
+
+    Keras looks at the gradients of the first replica, before they are summed. Arguments as of
+    `keras.optimizers.LossScaleOptimizer`.
+    """
+
+    def apply(self, grads, trainable_variables=None):
+        if is_on_several_replicas():
+            grads = list(grads)
+            overflows = sum_over_replicas(ops.cast(ops.logical_not(self.check_finite(grads)), "float32"))
+            mark = ops.where(overflows > 0, math.nan, 0.0)
+            # One number that is not finite is enough. The weights at the end, those of the head,
+            # are small.
+            last = max(index for index, gradient in enumerate(grads) if gradient is not None)
+            grads[last] = grads[last] + ops.cast(mark, grads[last].dtype)
+        super().apply(grads, trainable_variables)
 
 
 @register

@@ -22,10 +22,12 @@ from modeling.fit import (
     check_compilation,
     check_compiled,
     check_optimizer,
+    devices_of,
+    shapes_of,
 )
 from modeling.layers import add_bias, matmul_transposed, truncated_normal
 from modeling.losses import HeadLoss, recorded_means
-from modeling.optimizer import BertAdamW
+from modeling.optimizer import BertAdamW, ReplicatedLossScale
 from modeling.saving import Checkpointed, Configured, check_config
 from modeling.xla import jit_compile_scope
 
@@ -189,6 +191,13 @@ class BertTaskModel(Checkpointed, keras.Model):
         arguments = {**defaults, **kwargs}
         self._report = None
         super().compile(optimizer, metrics=metrics, weighted_metrics=weighted_metrics, **arguments)
+        scaled = self.optimizer
+        if devices_of(self) > 1 and type(scaled) is keras.optimizers.LossScaleOptimizer:
+            self.optimizer = ReplicatedLossScale(
+                scaled.inner_optimizer,
+                initial_scale=scaled.initial_scale,
+                dynamic_growth_steps=scaled.dynamic_growth_steps,
+            )
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Computes the loss of a batch, of several devices this one's part, and reports it.
@@ -223,18 +232,16 @@ class BertTaskModel(Checkpointed, keras.Model):
         return UntunedInputs(strategy)
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        # Keras calls it before the first step. On several devices it would build metrics from the
-        # mean of their rows, which fails where they have different numbers: one device's will do.
+        # Keras calls it before the first step. Under a strategy it would read a batch, which a
+        # generator gives only once, and take the mean of the devices' rows, which fails where they
+        # have different numbers.
         strategy = self.distribute_strategy
-        if iterator is not None and strategy.num_replicas_in_sync > 1:
-            for _, _, batches in iterator:
-                data_batch = keras.tree.map_structure(
-                    lambda value: strategy.experimental_local_results(value)[0], next(batches)
-                )
-                break
+        if iterator is not None and self._distribute_strategy is not None:
+            data_batch = shapes_of(iterator.data_adapter.get_tf_dataset(), strategy)
             iterator = None
-            for layer in self._flatten_layers():
-                layer._losses = AddedLosses()
+            if strategy.num_replicas_in_sync > 1:
+                for layer in self._flatten_layers():
+                    layer._losses = AddedLosses()
         super()._maybe_symbolic_build(iterator=iterator, data_batch=data_batch)
         check_compiled(self, self._compile_loss)
 

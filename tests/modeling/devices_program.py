@@ -216,6 +216,33 @@ def trained(
     return results | {f"end|{name_of(v)}": v.numpy() for v in model.trainable_variables}
 
 
+def generated() -> dict:
+    """What a training on a generator, which gives each of its batches once, reports."""
+    keras.utils.set_random_seed(1)
+    model, *data = with_dropout()
+    model.compile(OPTIMIZERS["BertAdamW"]())
+    batches = (batch for batch in in_dataset(*data, 7).as_numpy_iterator())
+    history = model.fit(batches, verbose=0).history
+    results = {f"fit|{name}": np.array(values) for name, values in history.items()}
+    return results | {"fit|iterations": model.optimizer.iterations.numpy()}
+
+
+def overflowing() -> dict:
+    """What is left after a step in float16 whose last row's gradient overflows."""
+    _, x, y, weights = HEADS["classes"]()
+    model = BertForClassification(CONFIG, 3, head_dropout=0.0, dtype="mixed_float16")
+    before = [variable.numpy() for variable in model.trainable_variables]
+    inner = OPTIMIZERS["BertAdamW"]()
+    model.compile(keras.optimizers.LossScaleOptimizer(inner, initial_scale=2.0**20))
+    weights = np.where(np.arange(ROWS) < ROWS - 1, weights, 3e5).astype(np.float32)
+    model.fit(x, y, sample_weight=weights, batch_size=BATCH, verbose=0)
+    after = [variable.numpy() for variable in model.trainable_variables]
+    return {
+        "fit|changed": sum(map(np.array_equal, before, after)) < len(before),
+        "fit|scale": model.optimizer.dynamic_scale.numpy(),
+    }
+
+
 def name_of(variable: keras.Variable) -> str:
     """The path in its model, whose own name has a number where a process has made several."""
     return variable.path.partition("/")[2]
@@ -243,6 +270,8 @@ def cases(steps: int) -> dict[str, Callable[[], dict]]:
         ),
         "loss_weights": lambda: train(answers, loss_weights=[2.0, 0.1]),
         "dropout": lambda: train(with_dropout),
+        "generator": generated,
+        "overflow": overflowing,
         "add_loss, SGD": lambda: train(with_added_loss, sizes=SIZES),
         "jit_compile": lambda: train(classes, jit_compile=False),
         "head only": lambda: train(with_frozen_encoder, "BertAdamW", sizes=SIZES),

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from tests.modeling import devices_program
-from tests.modeling.devices_program import ALL_SIZES, BATCH, results_of
+from tests.modeling.devices_program import ALL_SIZES, BATCH, ROWS, results_of
 
 # Devices → cases. More of them would only take longer: `devices_program.py` runs all.
 CASES = {
     2: ["add_loss, SGD", "tags, BertAdamW"],
     8: ["head only"],
 }
+GENERATOR, OVERFLOW = "generator", "overflow"
 # What the process of two devices evaluates without training.
 EVALUATIONS = [f"{head}, evaluation" for head in ("score", "answers", "choices", "left-to-right")]
 # After which the losses have fallen by a tenth.
@@ -23,7 +24,7 @@ STEPS = 30
 @pytest.fixture(scope="module")
 def of_one_device() -> dict:
     results = {}
-    for name in [*sum(CASES.values(), []), *EVALUATIONS]:
+    for name in [*sum(CASES.values(), []), *EVALUATIONS, GENERATOR, OVERFLOW]:
         results |= results_of(name, STEPS)
     return results
 
@@ -35,7 +36,7 @@ def of_devices(tmp_path_factory) -> dict[int, dict]:
     for devices, names in CASES.items():
         path = tmp_path_factory.mktemp("devices") / "results.npz"
         if devices == 2:
-            names = [*names, *EVALUATIONS]
+            names = [*names, *EVALUATIONS, GENERATOR, OVERFLOW]
         arguments = [devices_program.__file__, str(devices), str(STEPS), path, *names]
         subprocess.run([sys.executable, *arguments], check=True)
         with np.load(path) as file:
@@ -82,3 +83,17 @@ def test_losses_do_not_depend_on_the_sizes_of_batches(case, devices, of_one_devi
     whole = parts(of_one_device, case, f"evaluate {BATCH}")
     for size in (BATCH, *ALL_SIZES):
         assert parts(found, case, f"evaluate {size}") == pytest.approx(whole, rel=1e-6), size
+
+
+def test_a_generator_is_read_whole(of_one_device, of_devices):
+    expected = parts(of_one_device, GENERATOR, "fit")
+    found = parts(of_devices[2], GENERATOR, "fit")
+    assert found["iterations"] == expected["iterations"] == -(-ROWS // 7)
+    for name in ("loss", "accuracy"):
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-6)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_step_that_overflows_on_one_device_is_left_out(devices, of_one_device, of_devices):
+    found = parts({1: of_one_device, **of_devices}[devices], OVERFLOW, "fit")
+    assert found == {"changed": False, "scale": 2.0**19}

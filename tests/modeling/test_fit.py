@@ -12,7 +12,7 @@ from modeling import fine_tuning
 from modeling.encoder import BertEncoder, freeze_embeddings, freeze_layers
 from modeling.fit import check_compilation
 from modeling.losses import Accuracy, CrossEntropy
-from modeling.optimizer import BertAdamW
+from modeling.optimizer import BertAdamW, BertLamb
 from modeling.pretraining import BertForCausalLm, BertForPreTraining
 from modeling.sentence_embedding import NO_TEXT, BertForSentenceEmbedding
 from modeling.xla import is_jit_compiled
@@ -351,6 +351,26 @@ def test_no_call_of_keras_waits_for_the_thread_that_tunes_a_dataset(monkeypatch)
     with mirrored.scope():
         placed = fine_tuning.BertForClassification(TINY, 3)
     assert placed.distribute_strategy is mirrored
+
+
+@pytest.mark.parametrize("optimizer", [BertAdamW, BertLamb])
+def test_the_end_of_a_dataset_of_unknown_size_is_no_step(optimizer):
+    # Keras runs a step there, which fails: whatever in it does not wait for the batch is done.
+    rate = keras.optimizers.schedules.PolynomialDecay(1e-2, 9, 0.0)
+    results = []
+    for has_size in (True, False):
+        make, features = TASKS["classification"]
+        model = make()
+        assert model.encoder.config.hidden_dropout_prob > 0
+        model.compile(optimizer(rate))
+        dataset = tf.data.Dataset.from_tensors(features).map(model.fit_batch).repeat(3)
+        if not has_size:
+            dataset = dataset.filter(lambda *batch: True)
+        model.fit(dataset, epochs=3, verbose=0)
+        assert model.optimizer.iterations == 9
+        results.append([variable.numpy() for variable in model.variables])
+    for known, unknown in zip(*results, strict=True):
+        np.testing.assert_array_equal(unknown, known)
 
 
 def test_a_step_that_keras_compiles_has_the_forms_for_xla():
