@@ -16,7 +16,7 @@ from keras import ops
 
 from bert_common.errors import UserError
 from modeling.config import DECAYS
-from modeling.replicas import is_on_several_replicas, sum_over_replicas
+from modeling.replicas import is_on_several_replicas, num_replicas, sum_over_replicas
 from modeling.saving import register
 
 if keras.backend.backend() == "tensorflow":
@@ -238,11 +238,21 @@ class ReplicatedLossScale(keras.optimizers.LossScaleOptimizer):
     `keras.optimizers.LossScaleOptimizer`.
     """
 
+    @classmethod
+    def from_scaled(cls, optimizer: keras.optimizers.LossScaleOptimizer) -> "ReplicatedLossScale":
+        """Returns Keras' loss scaling of an optimizer as one of this class."""
+        return cls(
+            optimizer.inner_optimizer,
+            initial_scale=optimizer.initial_scale,
+            dynamic_growth_steps=optimizer.dynamic_growth_steps,
+        )
+
     def apply(self, grads, trainable_variables=None):
         if is_on_several_replicas():
             grads = list(grads)
-            overflows = sum_over_replicas(ops.cast(ops.logical_not(self.check_finite(grads)), "float32"))
-            mark = ops.where(overflows > 0, math.nan, 0.0)
+            is_finite = ops.cast(self.check_finite(grads), "int32")
+            all_finite = sum_over_replicas(is_finite) == num_replicas()
+            mark = ops.where(all_finite, 0.0, math.nan)
             # One number that is not finite is enough. The weights at the end, those of the head,
             # are small.
             last = max(index for index, gradient in enumerate(grads) if gradient is not None)

@@ -57,6 +57,8 @@ class BertTaskModel(Checkpointed, keras.Model):
     head_losses: tuple[HeadLoss, ...]
     # Of the losses that the model was compiled with, since they were first computed.
     _report: LossReport | None = None
+    # Keras sets it in `compile`.
+    optimizer: keras.optimizers.Optimizer | None
 
     def __init__(
         self,
@@ -191,13 +193,9 @@ class BertTaskModel(Checkpointed, keras.Model):
         arguments = {**defaults, **kwargs}
         self._report = None
         super().compile(optimizer, metrics=metrics, weighted_metrics=weighted_metrics, **arguments)
-        scaled = self.optimizer
-        if devices_of(self) > 1 and type(scaled) is keras.optimizers.LossScaleOptimizer:
-            self.optimizer = ReplicatedLossScale(
-                scaled.inner_optimizer,
-                initial_scale=scaled.initial_scale,
-                dynamic_growth_steps=scaled.dynamic_growth_steps,
-            )
+        # Keras has put its own around the optimizer if the precision is float16.
+        if devices_of(self) > 1 and isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
+            self.optimizer = ReplicatedLossScale.from_scaled(self.optimizer)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Computes the loss of a batch, of several devices this one's part, and reports it.
