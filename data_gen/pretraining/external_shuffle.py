@@ -78,17 +78,32 @@ def write_facts(path: str, facts: dict) -> None:
     """Writes `path`.json in one step."""
     temporary = files.unshared_name(f"{path}.json")
     with open(temporary, "w", encoding="utf-8") as file:
-        json.dump(facts, file)
+        json.dump(sealed(facts), file)
     os.replace(temporary, f"{path}.json")
 
 
+def sealed(facts: dict) -> dict:
+    """Returns the content of a file of facts: them and their checksum."""
+    return {"facts": facts, "crc32c": google_crc32c.value(json.dumps(facts).encode())}
+
+
 def read_facts(path: str) -> dict | None:
-    """Returns the facts that `write_facts` wrote; None if they are missing or damaged."""
+    """Returns the facts of which `path`.json has the sealed form; None if they are missing or
+    damaged."""
     with contextlib.suppress(UserError):
-        facts = json_files.read_object(f"{path}.json")
-        if facts:
-            return facts
+        content = json_files.read_object(f"{path}.json", {"facts": dict})
+        if content and content == sealed(content["facts"]):
+            return content["facts"]
     return None
+
+
+def file_checksum(path: str) -> int:
+    """Returns the CRC-32C of a file; after a crash it may have its full size and zeros in it."""
+    checksum = 0
+    with open(path, "rb") as file:
+        for data in iter(functools.partial(file.read, 1 << 20), b""):
+            checksum = google_crc32c.extend(checksum, data)
+    return checksum
 
 
 def read_complete_run(path: str) -> dict | None:
@@ -97,16 +112,11 @@ def read_complete_run(path: str) -> dict | None:
     if facts is None:
         return None
     try:
-        with open(f"{path}.rows", "rb") as file:
-            checksum = 0
-            # All bytes are read again: after a crash a file may have its full size and zeros in it.
-            for data in iter(functools.partial(file.read, 1 << 20), b""):
-                checksum = google_crc32c.extend(checksum, data)
-            size = file.tell()
+        rows = os.path.getsize(f"{path}.rows"), file_checksum(f"{path}.rows")
         keys_size = os.path.getsize(f"{path}.keys")
     except FileNotFoundError:
         return None
-    has_all_rows = size == facts["rows_bytes"] and checksum == facts["rows_crc32c"]
+    has_all_rows = rows == (facts["rows_bytes"], facts["rows_crc32c"])
     if has_all_rows and keys_size == 8 * facts["instances"]:
         return facts
     return None

@@ -21,7 +21,13 @@ from collections.abc import Callable, Mapping, Sequence
 from bert_common import files, json_files, locks
 from bert_common.errors import UserError, say
 from data_gen.pretraining.corpus import Block, Corpus
-from data_gen.pretraining.external_shuffle import ShardPart, disk_errors, read_facts, write_facts
+from data_gen.pretraining.external_shuffle import (
+    ShardPart,
+    disk_errors,
+    read_facts,
+    sealed,
+    write_facts,
+)
 
 # Steps of a share (--part).
 PREPARED, WRITTEN = "prepared", "written"
@@ -230,7 +236,7 @@ class WorkDirectory:
 
     def write_step(self, step: str, facts: dict) -> None:
         """Notes that a step of a share is complete; see `read_step`."""
-        json_files.write(os.path.join(self.path, f"{step}.json"), facts)
+        json_files.write(os.path.join(self.path, f"{step}.json"), sealed(facts))
 
     def leave_note(self, step: str, facts: dict) -> None:
         """Removes the texts of another share, and notes for its machine that a step is done."""
@@ -249,7 +255,8 @@ class WorkDirectory:
     def check_shards(
         self, shards: Mapping[int, Sequence[ShardPart]], output_files: Sequence[str]
     ) -> None:
-        """Forgets the parts of a shard that has lost bytes, as after a power failure.
+        """Forgets the parts of a shard that has lost bytes, as after a power failure, or the facts
+        of a part of it.
 
         They will be made again.
 
@@ -258,17 +265,23 @@ class WorkDirectory:
         """
         for number, parts in shards.items():
             moved_bytes = 0
+            lacks_facts = False
+            is_broken = False
             for part in parts:
                 path = self.part_path(part)
                 facts = read_facts(path)
-                if facts is not None and not os.path.exists(path):
+                if facts is None:
+                    lacks_facts = True
+                elif not os.path.exists(path):
                     moved_bytes += facts["bytes"]
+                    # Its place in the shard follows from the parts before it.
+                    is_broken = is_broken or lacks_facts
             shard_bytes = 0
             # An output of earlier does not count beside an unfinished shard.
             for path in (output_files[number], self._shard_path(number)):
                 if os.path.exists(path):
                     shard_bytes = os.path.getsize(path)
-            if shard_bytes < moved_bytes:
+            if is_broken or shard_bytes < moved_bytes:
                 for part in parts:
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(f"{self.part_path(part)}.json")

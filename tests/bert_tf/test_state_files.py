@@ -102,7 +102,22 @@ def test_notes_beside_records_that_are_no_notes(tmp_path):
         assert note.fingerprint is None and note.vocab_file is None
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "9" * 5000])
+_SEALED = json.dumps(external_shuffle.sealed({"bytes": 5}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        "9" * 5000,
+        '{"bytes": 5}',
+        _SEALED.replace("5}", "6}"),
+        _SEALED.replace('{"bytes": 5}', "null"),
+        _SEALED.replace("bytes", "bites"),
+    ],
+)
 def test_facts_of_finished_work_that_are_damaged_are_as_none(tmp_path, text):
     path = str(tmp_path / "part")
     external_shuffle.write_facts(path, {"bytes": 5})

@@ -411,8 +411,48 @@ def test_a_text_that_changes_between_machines_is_named(tmp_path, small_work):
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     with pytest.raises(UserError, match="was changed while it was read"):
         generate(second)
-    os.truncate(note, 9)
+    content = note.read_text()
+    note.write_text(content.replace('"blocks": [[0', '"blocks": [[1'))
+    assert note.read_text() != content
     assert generate(second) is None
+
+
+@pytest.mark.parametrize("name", ["run-000000", "prepared", "part-00001-000000"])
+def test_facts_that_are_damaged_are_those_of_no_work(name, tmp_path, small_work):
+    """What they are about is made again, or the machine that made it is named."""
+    path = tmp_path / "corpus.txt"
+    path.write_text("A cat .\n\n" * 99)
+    options = PretrainingDataOptions(
+        input_file=str(path),
+        output_file=f"{tmp_path}/records@2",
+        vocab_file=str(_SAMPLES / "tiny_books/vocab.txt"),
+        dupe_factor=1,
+        num_workers=1,
+    )
+    generate(options)
+    expected = {}
+    for path in tmp_path.glob("records-*"):
+        expected[path] = path.read_bytes()
+        path.unlink()
+    (tmp_path / "records.stats.json").unlink()
+    machines = [dataclasses.replace(options, part=part) for part in ("1/2", "2/2", "2/2")]
+    for machine in machines:
+        generate(machine)
+    folder = tmp_path / ".records-00000-of-00002.1-of-2.partial"
+    if name.startswith("part"):
+        folder = tmp_path / ".records-00000-of-00002.2-of-2.partial"
+        (folder / "written.json").unlink()
+    facts = folder / f"{name}.json"
+    facts.write_text(facts.read_text().replace('"counts"', '"count"'))
+    if name == "run-000000":
+        with pytest.raises(UserError, match="run-000000.rows is damaged or missing"):
+            generate(machines[0])
+        (folder / "prepared.json").unlink()
+    for machine in (*machines, machines[0]):
+        generate(machine)
+    assert (tmp_path / "records.stats.json").exists()
+    for path, content in expected.items():
+        assert path.read_bytes() == content
 
 
 def test_packed_rows_hold_the_same_sequences(golden, uncased_vocab, tmp_path, small_work):

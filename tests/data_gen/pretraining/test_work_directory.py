@@ -76,6 +76,17 @@ def test_a_shard_that_has_lost_bytes_is_made_again(output, tmp_path):
         assert [work.read_part(part) is None for part in PARTS] == [True, True, False]
 
 
+def test_a_shard_with_a_part_that_nothing_is_known_of_is_made_again(output, tmp_path):
+    with WorkDirectory(output, {}, resume=False) as work:
+        for part, data in zip(PARTS, (b"ab", b"cd", b"e"), strict=True):
+            work.append_part(part, finish_part(work, part, data))
+        finish_run(work)
+        pathlib.Path(f"{work.part_path(PARTS[0])}.json").write_text("{}")
+    with WorkDirectory(output, {}, resume=True) as work:
+        work.check_shards({0: PARTS[:2], 1: PARTS[2:]}, [output, str(tmp_path / "second")])
+        assert [work.read_part(part) is None for part in PARTS] == [True, True, False]
+
+
 def test_finished_work_is_not_thrown_away(output):
     with WorkDirectory(output, {"seed": 1}, resume=False) as work:
         finish_run(work)
