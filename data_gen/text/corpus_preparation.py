@@ -32,7 +32,12 @@ from bert_common.errors import UserError, in_one_line, say
 from bert_common.options import declared_options
 from bert_common.progress import Progress
 from data_gen.options import PIPELINES, CorpusOptions
-from data_gen.pretraining.external_shuffle import disk_errors
+from data_gen.pretraining.external_shuffle import (
+    disk_errors,
+    file_checksum,
+    read_facts,
+    write_facts,
+)
 from data_gen.pretraining.work_directory import PREPARED, WRITTEN, WorkDirectory, all_prepared
 from data_gen.text.corpus_readers import ReadingNotes, read_documents
 from data_gen.text.duplicates import Digests, DocumentPart, DuplicateFilter, digests_of
@@ -405,14 +410,14 @@ def _prepare_portion(portion: list[DocumentPart]) -> list[_PreparedPart]:
 def _split_share(input_files: Sequence[str], options: CorpusOptions, work: WorkDirectory) -> None:
     """Splits the files of a share, into a file of the work directory for each.
 
-    A line of it is a portion; the last one has the notes.
+    A line of it is a portion; the last one has the notes. Its facts are the checksum.
     """
     own_files = options.share.of(len(input_files))
     total = sum(files.file_size(input_files[number]) for number in own_files)
     with Progress("sentences", total=total, unit="B") as progress:
         for number in own_files:
             path = work.text_path(number)
-            if os.path.exists(path):
+            if read_facts(path) is not None:
                 progress.advance(files.file_size(input_files[number]))
                 continue
             notes = ReadingNotes()
@@ -425,6 +430,7 @@ def _split_share(input_files: Sequence[str], options: CorpusOptions, work: WorkD
                     file.write(json.dumps(prepared) + "\n")
                 file.write(json.dumps(vars(notes)) + "\n")
             os.replace(temporary, path)
+            write_facts(path, {"crc32c": file_checksum(path)})
 
 
 def _prepared_parts(
@@ -440,10 +446,11 @@ def _prepared_parts(
     for number in range(num_files):
         path = shares[number % len(shares)].text_path(number)
         try:
+            if read_facts(path) != {"crc32c": file_checksum(path)}:
+                raise ValueError("its checksum is another one")
             with open(path, encoding="utf-8") as file:
-                content: Any = None
                 for line in file:
-                    content = json.loads(line)
+                    content: Any = json.loads(line)
                     if isinstance(content, dict):
                         layouts: collections.Counter = collections.Counter(content.pop("layouts"))
                         notes.add(ReadingNotes(layouts=layouts, **content))
@@ -458,8 +465,6 @@ def _prepared_parts(
                                 held_out,
                                 list(itertools.chain.from_iterable(remaining)),
                             )
-            if not isinstance(content, dict):
-                raise ValueError("the notes at the end are missing")
         except (OSError, ValueError) as error:
             raise UserError(
                 f"{path} is damaged or missing ({in_one_line(error)}): delete its directory, "

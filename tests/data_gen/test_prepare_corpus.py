@@ -310,8 +310,14 @@ def test_the_text_of_a_share_that_is_damaged_is_named(tmp_path):
         run(part=part)
     path = tmp_path / ".corpus.2-of-2.partial/text-00001.txt"
     lines = path.read_text().splitlines(keepends=True)
-    # Cut off in a line, between two, and all of it.
-    for text in (lines[0][:20], lines[0], ""):
+    # Cut off in a line, between two, and all of it; another text, a line twice.
+    for text in (
+        lines[0][:20],
+        lines[0],
+        "",
+        "".join(lines).replace("One", "Ten"),
+        "".join([lines[0], *lines]),
+    ):
         path.write_text(text)
         assert_refused(functools.partial(run, part="1/2"), "text-00001.txt is damaged or missing")
     path.unlink()
