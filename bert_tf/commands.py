@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 
+from bert_common import parallel
 from bert_common.errors import UserError, say
 
 _PREFIX = "bert-"
@@ -64,7 +65,8 @@ def show_command(script: str, *arguments: str) -> str:
 def run_command(script: str, *arguments: str) -> None:
     """Prints a command and runs it, in a process of its own as a user does.
 
-    SIGTERM and SIGHUP are passed on, and end this process when the command has ended.
+    SIGTERM and SIGHUP are passed on, and end this process when the command has ended. If this one
+    is killed, the command is, too.
 
     Raises:
       UserError: it ended with another status than 0.
@@ -75,7 +77,13 @@ def run_command(script: str, *arguments: str) -> None:
     root = os.path.dirname(_PACKAGE)
     environment["PYTHONPATH"] = f"{root}{os.pathsep}{environment.get('PYTHONPATH', root)}"
     path = path_of_script(os.path.basename(script))
-    process = subprocess.Popen([sys.executable, "-P", path, *arguments], env=environment)
+    # A command that lived on would write where the next start of this one does.
+    parent = os.getpid()
+    process = subprocess.Popen(
+        [sys.executable, "-P", path, *arguments],
+        env=environment,
+        preexec_fn=lambda: parallel.end_with_parent(parent),
+    )
     received = []
 
     def pass_on(number: int, frame: object) -> None:
