@@ -7,6 +7,7 @@ of each step, `verdict.json` among them, and the exported model in `model/`.
 
 import functools
 import itertools
+import math
 import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -184,8 +185,7 @@ def check_corpus(plan: Plan, checkpoint: Checkpoint) -> None:
       UserError: too few documents are held out, or the old text is none.
     """
     # A blank line between documents.
-    with open(plan.held_out, encoding="utf-8") as file:
-        num_held_out = file.read().count("\n\n") + 1
+    num_held_out = files.read_text(plan.held_out).count("\n\n") + 1
     if num_held_out < _MIN_HELD_OUT:
         raise UserError(
             f"{num_held_out} documents are held out, {_MIN_HELD_OUT} are needed for an interval: "
@@ -219,10 +219,24 @@ def check_corpus(plan: Plan, checkpoint: Checkpoint) -> None:
 
 
 def _steps_for(options: AdaptOptions, plan: Plan) -> int:
-    """Returns as many steps as the time allows, and as the text has something to teach."""
-    lines = run_directory.read_metrics(os.path.join(options.output_dir, "speed"))
-    rate = [line["examples_per_second"] for line in lines if line["split"] == "train"][-1]
-    examples = json_files.read(f"{plan.records}.stats.json")["counts"]["instances"]
+    """Returns as many steps as the time allows, and as the text has something to teach.
+
+    Raises:
+      UserError: the speed or the number of examples is not in the files that have it.
+    """
+    directory = os.path.join(options.output_dir, "speed")
+    rate = 0.0
+    for line in run_directory.read_metrics(directory):
+        if line["split"] == "train":
+            rate = line.get("examples_per_second")
+    if not isinstance(rate, float) or not 0 < rate < math.inf:
+        raise UserError(
+            f"{directory} has no speed of training: remove it, and give the same command again"
+        )
+    statistics = json_files.read_object(
+        f"{plan.records}.stats.json", {"counts": {"instances": int}}
+    )
+    examples = statistics["counts"]["instances"]
     by_time = max(int(60 * options.minutes * rate / options.train_batch_size), 1)
     by_text = max(_MAX_PASSES * examples // options.train_batch_size, 1)
     num_steps = min(by_time, by_text)
@@ -249,15 +263,26 @@ class TaskScores(NamedTuple):
 
 
 def _task_scores(before: str, after: str) -> TaskScores:
-    """Returns the scores of two runs of the classifier on the development set."""
+    """Returns the scores of two runs of the classifier on the development set.
+
+    Raises:
+      UserError: they are not of the same texts.
+    """
+    fields = {"id": int | str, "label": str, "true_label": str}
     scores = []
     for directory in (before, after):
-        rows = json_files.read_objects(
-            os.path.join(directory, "eval_predictions.jsonl"), {"label": str, "true_label": str}
-        )
-        scores.append({row["id"]: float(row["label"] == row["true_label"]) for row in rows})
+        hits = {}
+        path = os.path.join(directory, "eval_predictions.jsonl")
+        for row in json_files.read_objects(path, fields):
+            hits[row["id"]] = float(row["label"] == row["true_label"])
+        scores.append(hits)
     first, second = scores
-    means = [sum(values.values()) / len(values) for values in scores]
+    if not first or first.keys() != second.keys():
+        raise UserError(
+            f"the predictions in {before} and {after} are not of the same texts: remove both "
+            "directories, and give the same command again"
+        )
+    means = [sum(hits.values()) / len(hits) for hits in scores]
     return TaskScores(means[0], means[1], difference(second, first))
 
 
@@ -267,13 +292,30 @@ def measured_losses(plan: Plan) -> list[dict]:
     Raises:
       UserError: they are not of the weights before and after.
     """
-    fields = {"checkpoint": str, "file": str, "nats": float, "shuffled_nats": float}
+    fields = {
+        "checkpoint": str,
+        "file": str,
+        "document": int,
+        "nats": float,
+        "shuffled_nats": float,
+    }
     rows = json_files.read_objects(plan.losses, fields)
-    measured = {row["checkpoint"] for row in rows if row["file"] == plan.held_out}
-    if measured != {plan.before, plan.weights}:
+    # File → checkpoint → its documents.
+    documents: dict[str, dict[str, list[int]]] = {plan.held_out: {}}
+    is_complete = True
+    for row in rows:
+        of_file = documents.setdefault(row["file"], {})
+        of_file.setdefault(row["checkpoint"], []).append(row["document"])
+        if not (0 <= row["nats"] < math.inf and 0 <= row["shuffled_nats"] < math.inf):
+            is_complete = False
+    measured = {plan.before, plan.weights}
+    for of_file in documents.values():
+        if of_file.keys() != measured or of_file[plan.before] != of_file[plan.weights]:
+            is_complete = False
+    if not is_complete:
         raise UserError(
-            f"{plan.losses} has not the losses of {plan.before} and {plan.weights}: remove it, and "
-            "give the same command again"
+            f"{plan.losses} has not the losses of {plan.before} and {plan.weights} on the same "
+            "documents: remove it, and give the same command again"
         )
     return rows
 

@@ -5,11 +5,12 @@ import re
 import numpy as np
 import pytest
 
-from bert_common import json_files
+from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_tf.evaluation.significance import Difference, relative_change
 from bert_tf.extras.adaptation import (
     TaskScores,
+    begin,
     judge,
     measured_losses,
     run,
@@ -125,6 +126,78 @@ def test_shuffled_text_is_not_worth_it(tmp_path):
     (tmp_path / "out/adapt.json").unlink()
     with pytest.raises(UserError, match=r"documents\.jsonl is there, and no adapt\.json says"):
         run(AdaptOptions(**options))
+
+
+def write_lines(path, rows: list[dict]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(map(json_files.line_of, rows)))
+
+
+@pytest.fixture
+def adapted(tmp_path) -> AdaptOptions:
+    """An adaptation that lacks nothing but the verdict."""
+    before = write_tiny(tmp_path / "tiny", "masked_lm")
+    options = AdaptOptions(
+        documents_dir=str(tmp_path / "in"),
+        init_checkpoint=before,
+        output_dir=str(tmp_path / "out"),
+        general_file=str(tmp_path / "old.txt"),
+        train_file=str(tmp_path / "old.txt"),
+        dev_file=str(tmp_path / "old.txt"),
+        max_seq_length=16,
+        minutes=1e-6,
+    )
+    for name in ("in", "out"):
+        (tmp_path / name).mkdir()
+    for name in ("in/a.txt", "old.txt", "out/held_out.txt", "out/corpus.txt"):
+        (tmp_path / name).write_text("the list\n\n" * 9)
+    begin(options)
+    out = tmp_path / "out"
+    names = (str(out / "held_out.txt"), before, str(out / "weights"))
+    rows = []
+    for checkpoint in names[1:]:
+        row = {"file": names[0], "checkpoint": checkpoint, "nats": 2.0, "shuffled_nats": 2.0}
+        rows += [{**row, "document": number} for number in range(2)]
+    write_lines(out / "losses.jsonl", rows)
+    speed = {"step": 12, "split": "train", "examples_per_second": 9.5}
+    write_lines(out / "speed/metrics.jsonl", [speed])
+    guesses = [{"id": number, "label": "x", "true_label": "x"} for number in range(2)]
+    for name in ("classifier_before", "classifier"):
+        write_lines(out / name / "eval_predictions.jsonl", guesses)
+    json_files.write(str(out / "corpus.tfrecord.stats.json"), {"counts": {"instances": 8}})
+    for name in ("documents.jsonl", "speed/ckpt-12.index", "weights/ckpt-1.index"):
+        write_lines(out / name, [])
+    return options
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        ("held_out.txt", "list", "\udcff", "held_out.txt is not UTF-8"),
+        ("losses.jsonl", '"nats": 2.0', '"nats": NaN', "has not the losses of .*: remove it"),
+        ("losses.jsonl", '"document": 1', '"document": 2', "on the same documents: remove it"),
+        ("losses.jsonl", '"document"', '"page"', "losses.jsonl:1: there is no 'document'"),
+        ("speed/metrics.jsonl", "train", "eval", "speed has no speed of training: remove it"),
+        ("speed/metrics.jsonl", "9.5", "-1", "speed has no speed of training: remove it"),
+        ("speed/metrics.jsonl", "9.5", "null", "speed has no speed of training: remove it"),
+        ("corpus.tfrecord.stats.json", "8", "[]", r"'counts.instances' is \[\], a whole number"),
+        ("classifier/eval_predictions.jsonl", '"id": 1', '"id": 7', "not of the same texts"),
+        ("classifier/eval_predictions.jsonl", '"id"', '"number"', "jsonl:1: there is no 'id'"),
+    ],
+)
+def test_what_a_step_has_left_is_damaged(adapted, name, old, new, message):
+    path = os.path.join(adapted.output_dir, name)
+    text = files.read_text(path)
+    assert old in text
+    with open(path, "w", errors="surrogateescape") as file:
+        file.write(text.replace(old, new, 1))
+    with pytest.raises(UserError, match=message):
+        run(adapted)
+    with open(path, "w") as file:
+        file.write(text)
+    run(adapted)
+    verdict = json_files.read(os.path.join(adapted.output_dir, "verdict.json"))
+    assert verdict["worth_it"] is False
 
 
 def test_the_plan(tmp_path):
