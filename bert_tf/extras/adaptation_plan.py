@@ -229,6 +229,7 @@ class Plan:
                     f"--max_seq_length={options.max_seq_length}",
                     f"--max_predictions_per_seq={self._max_predictions}",
                     f"--random_seed={options.seed}",
+                    "--resume",
                 ),
                 f"{self.records}.stats.json",
             )

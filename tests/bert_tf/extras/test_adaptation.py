@@ -232,6 +232,8 @@ def test_the_plan(tmp_path):
     assert "--freeze_embeddings" in steps[5] and "--freeze_layers=3" in steps[5]
     assert f"--init_checkpoint={tmp_path}/out/head" in steps[6] and "freeze" not in steps[6]
     assert f"--vocab_file={tmp_path}/out/start/vocab.txt" in steps[3]
+    # A stopped one has left work that nothing but the flag goes on with.
+    assert "--resume" in steps[3]
     (tmp_path / "link").symlink_to("in")
     for documents, output in (("in", "in"), ("in", "in/out"), ("link", "in/out")):
         with pytest.raises(UserError, match="whose files are read: choose one outside"):
