@@ -5,6 +5,7 @@ Input: documents, weights, minutes, and labels if there are any. Output: a direc
 of each step, `verdict.json` among them, and the exported model in `model/`.
 """
 
+import contextlib
 import functools
 import itertools
 import math
@@ -69,7 +70,7 @@ def _adapt(options: AdaptOptions, plan: Plan, checkpoint: Checkpoint) -> None:
       UserError: see `run`.
     """
     steps = [*plan.text(), *plan.examples(), *plan.training(), *plan.last()]
-    if not files.exists(os.path.join(options.output_dir, _STATE_FILE)):
+    if not files.exists(_state_path(options)):
         for step in steps:
             if step.made and files.exists(step.made):
                 raise UserError(
@@ -79,17 +80,17 @@ def _adapt(options: AdaptOptions, plan: Plan, checkpoint: Checkpoint) -> None:
     state = begin(options)
     numbers = itertools.count(1)
     run_steps(plan.text(), numbers)
-    # Documents may have changed while they were read.
-    begin(options)
+    check_unchanged(options, state)
     check_corpus(plan, checkpoint)
     run_steps(plan.examples(), numbers)
     if plan.num_steps is None:
         if state.get("num_train_steps") is None:
             run_steps([plan.speed()], numbers)
             state["num_train_steps"] = _steps_for(options, plan)
-            json_files.write(os.path.join(options.output_dir, _STATE_FILE), state)
+            json_files.write(_state_path(options), state)
         plan.num_steps = state["num_train_steps"]
     run_steps(plan.training(), numbers)
+    check_unchanged(options, state)
     task = None
     if options.train_file:
         task = _task_scores(os.path.join(options.output_dir, "classifier_before"), plan.result)
@@ -141,6 +142,47 @@ def begin(options: AdaptOptions) -> dict:
     Raises:
       UserError: it was begun with other options or inputs.
     """
+    state = _state_of(options)
+    fields = {"options": dict, "inputs": dict, "num_train_steps": int | None}
+    begun = json_files.read_object(_state_path(options), fields)
+    if not begun:
+        json_files.write(_state_path(options), state)
+        return state
+    changed = _differences(begun, state)
+    if changed:
+        raise UserError(
+            f"--output_dir: {options.output_dir} was begun with other {', '.join(changed)}: give "
+            "the same again, or another directory"
+        )
+    return begun
+
+
+def check_unchanged(options: AdaptOptions, state: dict) -> None:
+    """Checks that the inputs are those that an adaptation was begun with; else it can't be resumed.
+
+    Args:
+      state: that with which it was begun.
+
+    Raises:
+      UserError: they have changed.
+    """
+    changed = _differences(state, _state_of(options))
+    if changed:
+        # Files made of both contents must never count as made of one of them.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(_state_path(options))
+        raise UserError(
+            f"--output_dir: {', '.join(changed)} changed while {options.output_dir} was made of "
+            "them: give another directory"
+        )
+
+
+def _state_path(options: AdaptOptions) -> str:
+    return os.path.join(options.output_dir, _STATE_FILE)
+
+
+def _state_of(options: AdaptOptions) -> dict:
+    """Returns the options and the digests of the inputs as they are now."""
     paths, _ = find_documents(options.documents_dir, "documents_dir")
     inputs = {
         "documents_dir": paths,
@@ -159,23 +201,19 @@ def begin(options: AdaptOptions) -> dict:
     values = options.values()
     for name in ("dry_run", "documents_dir", *_GIVEN_FILES):
         del values[name]
-    state = {"options": values, "inputs": digests}
-    path = os.path.join(options.output_dir, _STATE_FILE)
-    fields = {"options": dict, "inputs": dict, "num_train_steps": int | None}
-    begun = json_files.read_object(path, fields)
-    if not begun:
-        json_files.write(path, state)
-        return state
-    changed = [name for name, value in values.items() if begun["options"].get(name) != value]
-    for name in digests | begun["inputs"]:
-        if name not in changed and begun["inputs"].get(name) != digests.get(name):
+    return {"options": values, "inputs": digests}
+
+
+def _differences(begun: dict, state: dict) -> list[str]:
+    """Returns what an adaptation was begun with that is another one now."""
+    changed = []
+    for name, value in state["options"].items():
+        if begun["options"].get(name) != value:
+            changed.append(name)
+    for name in state["inputs"] | begun["inputs"]:
+        if name not in changed and begun["inputs"].get(name) != state["inputs"].get(name):
             changed.append(f"contents of {name}")
-    if changed:
-        raise UserError(
-            f"--output_dir: {options.output_dir} was begun with other {', '.join(changed)}: give "
-            "the same again, or another directory"
-        )
-    return begun
+    return changed
 
 
 def check_corpus(plan: Plan, checkpoint: Checkpoint) -> None:

@@ -11,6 +11,7 @@ from bert_tf.evaluation.significance import Difference, relative_change
 from bert_tf.extras.adaptation import (
     TaskScores,
     begin,
+    check_unchanged,
     judge,
     measured_losses,
     run,
@@ -198,6 +199,19 @@ def test_what_a_step_has_left_is_damaged(adapted, name, old, new, message):
     run(adapted)
     verdict = json_files.read(os.path.join(adapted.output_dir, "verdict.json"))
     assert verdict["worth_it"] is False
+
+
+def test_inputs_that_change_while_steps_read_them(adapted):
+    state = begin(adapted)
+    check_unchanged(adapted, state)
+    with open(adapted.general_file, "a") as file:
+        file.write("another\n")
+    with pytest.raises(
+        UserError, match="contents of general_file.* changed while .*: give another"
+    ):
+        check_unchanged(adapted, state)
+    with pytest.raises(UserError, match=r"is there, and no adapt\.json says"):
+        run(adapted)
 
 
 def test_the_plan(tmp_path):
