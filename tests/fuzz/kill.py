@@ -57,6 +57,7 @@ class Group:
     def __init__(self, job: Job, directory: pathlib.Path):
         directory.mkdir(exist_ok=True)
         self._log = pathlib.Path(f"{directory}.log")
+        self._length_before = len(self._logged()) if self._log.exists() else 0
         self._held = contextlib.ExitStack()
         variables = (
             self._held.enter_context(cluster_variables(job.workers)) if job.workers > 1 else [{}]
@@ -89,6 +90,11 @@ class Group:
                 process.wait(max(deadline - time.monotonic(), 0.0))
             return True
         return False
+
+    def wait_for(self, text: str) -> None:
+        """Waits until the log since this start has a text, or all have ended."""
+        while text not in self._logged()[self._length_before :] and not self.ends_within(0.05):
+            pass
 
     def finish(self) -> None:
         """Waits until the command has ended well.
@@ -154,11 +160,14 @@ class Group:
     def _end(self, processes: list[subprocess.Popen]) -> None:
         for process in processes:
             process.wait()
-        if "Traceback" in self._log.read_text(errors="replace"):
+        if "Traceback" in self._logged():
             raise Failure(f"traceback: {self._last_lines()}")
 
     def _last_lines(self) -> str:
-        return " | ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:])
+        return " | ".join(self._logged().strip().splitlines()[-3:])
+
+    def _logged(self) -> str:
+        return self._log.read_text(errors="replace")
 
 
 def run_to_the_end(job: Job, directory: pathlib.Path) -> None:
@@ -202,6 +211,9 @@ def run_round(
             seconds * rng.triangular(0.05, 1.1, 0.8),
             rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)),
         )
+        if job.steps:
+            group.wait_for(rng.choice(job.steps))
+            moment = rng.uniform(0.0, seconds / len(job.steps))
         if group.ends_within(moment):
             if job.machines > 1:
                 group.wait()

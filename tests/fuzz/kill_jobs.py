@@ -27,6 +27,8 @@ class Job:
       machines: processes that share it by --part; the command is given until all is written.
       environment: variables for them.
       inputs: groups of files for which `add_others` makes others.
+      steps: texts in the log, of which a signal waits for one, so that each of several commands
+        meets as many.
     """
 
     command: tuple[str, ...]
@@ -36,6 +38,7 @@ class Job:
     machines: int = 1
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
     inputs: tuple[tuple[str, ...], ...] = ()
+    steps: tuple[str, ...] = ()
 
 
 def _contents(directory: pathlib.Path) -> dict[str, object]:
@@ -299,6 +302,27 @@ def _write_corpus(folder: pathlib.Path) -> None:
         (folder / f"{split}.conll").write_text(
             "Ada\tB-person\nwrote\tO\nit\tO\n\nOslo\tB-place\n\n" * 6
         )
+
+
+def _write_documents(folder: pathlib.Path) -> None:
+    """Documents, and weights of others whose vocabulary is in `tokenizer.json` alone."""
+    from tests.tiny import write_tiny
+
+    _write_words(folder)
+    lines = (folder / "corpus.txt").read_text().splitlines(keepends=True)
+    (folder / "documents").mkdir()
+    (folder / "documents/text.txt").write_text("".join(lines[:600]))
+    (folder / "old.txt").write_text("".join(lines[600:700]))
+    write_tiny(folder / "model", "masked_lm", output_format="huggingface")
+    (folder / "model/vocab.txt").unlink()
+
+
+def _of_adaptation(directory: pathlib.Path) -> dict[str, object]:
+    """All that follows from the inputs alone, but for records and what runs report."""
+    out = directory / "out"
+    names = ("corpus.txt", "held_out.txt", "losses.jsonl", "verdict.json")
+    found: dict[str, object] = {name: (out / name).read_bytes() for name in names}
+    return found | _contents(out / "start") | _of_run(out, "weights")
 
 
 def _of_experiment(directory: pathlib.Path) -> dict[str, object]:
@@ -636,6 +660,24 @@ JOBS = {
         _write_words,
         _contents,
         inputs=(("corpus.txt",),),
+    ),
+    "adaptation": Job(
+        (
+            "adapt.py",
+            "--documents_dir=../documents",
+            "--init_checkpoint=../model",
+            "--general_file=../old.txt",
+            "--output_dir=out",
+            "--held_out_fraction=0.3",
+            "--num_train_steps=20",
+            "--train_batch_size=8",
+            "--max_seq_length=16",
+        ),
+        _write_documents,
+        _of_adaptation,
+        inputs=(("documents/text.txt",), ("old.txt",)),
+        # The third writes the vocabulary of weights of others.
+        steps=tuple(f"=== {number}. " for number in range(1, 7)),
     ),
     "experiment": Job(
         (

@@ -84,6 +84,7 @@ def test_what_goes_wrong_is_found(tmp_path):
         ("data_gen/create_pretraining_data.py", "--output_file=out"),
         lambda folder: None,
         lambda folder: {},
+        steps=("what no process says",),
     )
     with pytest.raises(kill.Failure, match=r"status \[2\]: .*must be given"):
         kill.run_round(wrong, tmp_path / "round", 1e3, random.Random(0), 1)
