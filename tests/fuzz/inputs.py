@@ -87,15 +87,20 @@ def run_case(case: Case, workspace: pathlib.Path) -> Ending:
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory) / "work"
         shutil.copytree(workspace, folder)
-        case.spoil(folder)
-        contents = _contents(folder)
         os.chdir(folder)
         try:
+            with _captured(pathlib.Path(directory) / "before"):
+                _run_before(case.command, folder)
+            case.spoil(folder)
+            contents = _contents(folder)
+            for name in case.command.own:
+                contents.pop(name, None)
             with (
                 _captured(pathlib.Path(directory) / "log") as log,
                 _exchanging(case, folder) as was_exchanged,
             ):
-                ending = _ending(case.command, _arguments(case, folder))
+                given = _arguments(case.command, case.command.arguments, folder)
+                ending = _ending(case.command, given)
         finally:
             os.chdir(before)
         if was_exchanged():
@@ -123,16 +128,26 @@ def run_case(case: Case, workspace: pathlib.Path) -> Ending:
         return _with_noise(ending, log.read_text("utf-8", errors="replace").splitlines())
 
 
-def _arguments(case: Case, folder: pathlib.Path) -> list[str]:
+def _run_before(command: Command, folder: pathlib.Path) -> None:
+    """Runs the commands that come before one, and removes what is to be lost of their files."""
+    for arguments in command.before:
+        ending = _ending(command, _arguments(command, arguments, folder))
+        if ending.kind != ACCEPTED:
+            raise ValueError(f"a run before {command.script} has failed: {ending.text}")
+    for name in command.lost:
+        (folder / name).unlink()
+
+
+def _arguments(command: Command, arguments: dict[str, str], folder: pathlib.Path) -> list[str]:
     # Tokenizers of a process are kept by the path of their vocabulary.
-    arguments = {
-        name: str(folder / value) if value in case.command.inputs else value
-        for name, value in case.command.arguments.items()
+    paths = {
+        name: str(folder / value) if value in command.inputs else value
+        for name, value in arguments.items()
     }
     return [
-        case.command.script,
-        *(f"--{name}={value}" for name, value in arguments.items()),
-        *case.command.words,
+        command.script,
+        *(f"--{name}={value}" for name, value in paths.items()),
+        *command.words,
     ]
 
 

@@ -38,6 +38,16 @@ def test_wrong_input_is_accepted_or_refused_in_one_line(workspace, number):
     assert ending.kind in GOOD, f"{case.command.script}, {case.change}: {ending.text}"
 
 
+def test_what_comes_before_a_command_must_succeed_and_may_be_lost(workspace):
+    command = next(one for one in _QUICK if one.lost)
+    wrong = {**command.arguments, "vocab_file": "missing.txt"}
+    with pytest.raises(ValueError, match="a run before data_gen/.* has failed: .*missing.txt"):
+        run_case(Case(dataclasses.replace(command, before=(wrong,)), ""), workspace)
+    there = []
+    case = Case(command, "", lambda folder: there.append((folder / command.lost[0]).exists()))
+    assert run_case(case, workspace).kind == ACCEPTED and there == [False]
+
+
 def test_a_case_follows_from_its_number():
     first, again = make_case(COMMANDS, 1, 7), make_case(COMMANDS, 1, 7)
     assert (first.command, first.change) == (again.command, again.change)
@@ -70,6 +80,8 @@ def test_a_file_that_is_changed_and_must_stay_is_a_finding(workspace, monkeypatc
     assert (
         ending.kind == DAMAGE and ending.text == ("" if accepted else "no") + "\nchanged: table.csv"
     )
+    command = dataclasses.replace(command, own=("table.csv",))
+    assert run_case(Case(command, ""), workspace).kind in GOOD
 
 
 @pytest.mark.parametrize("made_anew", [True, False])

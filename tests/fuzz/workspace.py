@@ -49,6 +49,9 @@ class Command:
       exchanges: groups of files below `OTHERS` that may not stand in the place of those of the same
         names: the run or the index of the command was made from these.
       changing: inputs that may be others, but not from the opening of the weights on.
+      before: arguments of earlier runs of the script, which come first.
+      lost: files that a killed one of these would not have left.
+      own: files that may change even if the command is refused.
     """
 
     script: str
@@ -57,6 +60,9 @@ class Command:
     words: tuple[str, ...] = ()
     exchanges: tuple[tuple[str, ...], ...] = ()
     changing: tuple[str, ...] = ()
+    before: tuple[dict[str, str], ...] = ()
+    lost: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
 
     @property
     def entry(self) -> tuple[type[Options], str, str | None]:
@@ -101,17 +107,47 @@ _WEIGHTS = ("ckpt-0.index", "ckpt-0.data-00000-of-00001")
 _INDEX = tuple(
     f"index/{name}" for name in ("index.json", "vectors.f32", "documents.jsonl", "offsets.i64")
 )
-# Of an adaptation that is to be taken up again.
-_ADAPTING = {
+# Of records and of a corpus that two machines make.
+_SHARED_RECORDS = {
+    **_CORPUS,
+    "output_file": "shared@2",
+    "vocab_file": "vocab.txt",
+    "max_seq_length": str(LENGTH),
+    "max_predictions_per_seq": str(PREDICTIONS),
+    "dupe_factor": "1",
+}
+_FIRST, _SECOND = (f".shared-00000-of-00002.{number}-of-2.partial" for number in (1, 2))
+_PREPARE_AND_WRITE = tuple({**_SHARED_RECORDS, "part": part} for part in ("1/2", "2/2", "2/2"))
+_SHARED_CORPUS = {**_CORPUS, "input_file": "corpus.txt,pages.wet", "output_file": "shared.txt"}
+_ADAPTATION = {
     "documents_dir": "handbook",
     "init_checkpoint": "masked",
-    "output_dir": "adapting",
     "general_file": "corpus.txt",
-    "num_train_steps": "1",
     "train_batch_size": "4",
     "max_seq_length": "16",
     "held_out_fraction": "0.5",
 }
+# Of an adaptation that is to be taken up again, and of one that lacks the verdict alone.
+_ADAPTING = {**_ADAPTATION, "output_dir": "adapting", "num_train_steps": "1"}
+_ADAPTED = {
+    **_ADAPTATION,
+    "output_dir": "adapted",
+    "minutes": "1e-6",
+    "train_file": "table.csv",
+    "dev_file": "dev.csv",
+}
+_ADAPTED_FILES = tuple(
+    f"adapted/{name}"
+    for name in (
+        "adapt.json",
+        "corpus.txt",
+        "held_out.txt",
+        "corpus.tfrecord.stats.json",
+        "speed/metrics.jsonl",
+        "losses.jsonl",
+        "classifier/eval_predictions.jsonl",
+    )
+)
 _HANDBOOK = tuple(
     f"handbook/{name}"
     for name in ("notes.txt", "a/page.html", "a/page.md", "rows.jsonl", "list.json", "table.csv")
@@ -188,6 +224,44 @@ COMMANDS = (
         "data_gen/prepare_corpus.py",
         {**_CORPUS, "input_file": "corpus.jsonl.gz", "output_file": "out.txt"},
         ("corpus.jsonl.gz",),
+    ),
+    Command(
+        "data_gen/prepare_corpus.py",
+        {**_CORPUS, "input_file": "pages.wet,articles.wiki", "output_file": "out.txt"},
+        ("pages.wet", "articles.wiki"),
+    ),
+    Command(
+        "data_gen/prepare_corpus.py",
+        {**_SHARED_CORPUS, "part": "1/2"},
+        tuple(
+            f".shared.txt.{number}-of-2.partial/{name}"
+            for number, text in ((1, "text-00000.txt"), (2, "text-00001.txt"))
+            for name in ("manifest.json", "prepared.json", text)
+        ),
+        before=tuple({**_SHARED_CORPUS, "part": part} for part in ("1/2", "2/2")),
+    ),
+    Command(
+        "data_gen/create_pretraining_data.py",
+        {**_SHARED_RECORDS, "part": "1/2"},
+        tuple(f"{_FIRST}/{name}.json" for name in ("manifest", "scan-00000", "run-000000")),
+        before=_PREPARE_AND_WRITE[:2],
+        lost=(f"{_FIRST}/prepared.json",),
+    ),
+    Command(
+        "data_gen/create_pretraining_data.py",
+        {**_SHARED_RECORDS, "part": "1/2"},
+        (
+            *(f"{_FIRST}/{name}.json" for name in ("prepared", "run-000000")),
+            *(f"{_SECOND}/{name}.json" for name in ("manifest", "prepared", "written")),
+        ),
+        before=_PREPARE_AND_WRITE,
+    ),
+    Command(
+        "data_gen/create_pretraining_data.py",
+        {**_SHARED_RECORDS, "part": "2/2"},
+        (f"{_SECOND}/part-00001-000000.json",),
+        before=_PREPARE_AND_WRITE,
+        lost=(f"{_SECOND}/written.json",),
     ),
     Command(
         "data_gen/create_pretraining_data.py",
@@ -352,6 +426,18 @@ COMMANDS = (
         "run_ner.py",
         {
             **_TUNING,
+            "train_file": "prodigy.jsonl",
+            "dev_file": "doccano.jsonl",
+            "test_file": "label_studio.json",
+            "do_eval": "true",
+            "do_predict": "true",
+        },
+        ("prodigy.jsonl", "doccano.jsonl", "label_studio.json"),
+    ),
+    Command(
+        "run_ner.py",
+        {
+            **_TUNING,
             "train_file": "tags.conll",
             "dev_file": "tags.conll",
             "feature_based": "true",
@@ -383,6 +469,29 @@ COMMANDS = (
             "label_column": "label",
         },
         ("pairs.csv", *_files_of("encoder")),
+    ),
+    Command(
+        "run_sentence_embedding.py",
+        {
+            **_TUNING,
+            "train_file": "flag_embedding.jsonl",
+            "text_a_column": "query",
+            "text_b_column": "pos",
+            "negative_columns": "neg",
+        },
+        ("flag_embedding.jsonl",),
+    ),
+    Command(
+        "run_sentence_embedding.py",
+        {
+            "output_dir": "out",
+            "init_checkpoint": "embedding",
+            "do_eval": "true",
+            "queries_file": "beir/queries.jsonl",
+            "documents_file": "beir/corpus.jsonl",
+            "relevance_file": "beir/qrels.tsv",
+        },
+        ("beir/queries.jsonl", "beir/corpus.jsonl", "beir/qrels.tsv"),
     ),
     Command(
         "bert_tf/extras/search.py",
@@ -457,6 +566,18 @@ COMMANDS = (
             "skip_bad_rows": "2",
         },
         ("rows.jsonl",),
+    ),
+    Command(
+        "run_classifier.py",
+        {
+            **_TUNING,
+            "task_name": "custom",
+            "train_file": "chosen.jsonl",
+            "text_a_column": "text",
+            "label_column": "accept",
+            "multi_label": "true",
+        },
+        ("chosen.jsonl",),
     ),
     Command(
         "predict.py",
@@ -636,6 +757,13 @@ COMMANDS = (
             tuple(f"masked/{name}" for name in _WEIGHTS),
             ("corpus.txt",),
         ),
+        own=("adapting/adapt.json",),
+    ),
+    Command(
+        "adapt.py",
+        _ADAPTED,
+        _ADAPTED_FILES,
+        own=("adapted/adapt.json",),
     ),
     Command(
         "export_model.py",
@@ -758,9 +886,10 @@ def add_runs(folder: pathlib.Path) -> None:
                 )
             )
     with contextlib.chdir(folder):
-        flags = [f"--{name}={value}" for name, value in _ADAPTING.items()]
-        (folder / "adapting").mkdir()
-        adaptation.begin(cli.parse(AdaptOptions, ["adapt.py", *flags]))
+        for arguments in (_ADAPTING, _ADAPTED):
+            flags = [f"--{name}={value}" for name, value in arguments.items()]
+            (folder / arguments["output_dir"]).mkdir(exist_ok=True)
+            adaptation.begin(cli.parse(AdaptOptions, ["adapt.py", *flags]))
 
 
 def _write_texts(folder: pathlib.Path) -> None:
@@ -789,6 +918,10 @@ def _write_texts(folder: pathlib.Path) -> None:
         for seed in (1, 2)
     ]
     contents = {
+        **_annotated(_TEXTS),
+        **_retrieval(_TEXTS),
+        **_adapted(_TEXTS),
+        **_marked(_TEXTS),
         "vocab.txt": (folder / "encoder/vocab.txt").read_text(),
         **_tables(_TEXTS, "xyz"),
         **{f"{OTHERS}/{name}": text for name, text in _tables(_TEXTS[::-1], "yzx").items()},
@@ -919,6 +1052,104 @@ def _tables(texts: Sequence[str], labels: str) -> dict[str, str]:
         "table.csv": f"text,label\n{rows}",
         "dev.csv": f"text,label\n{rows.replace('array', 'list')}",
         "table.jsonl": _json_lines({"text": text} for text in texts),
+    }
+
+
+def _annotated(texts: Sequence[str]) -> dict[str, str]:
+    """Files of annotation tools: the first word of each text is an entity; texts of several
+    classes."""
+    examples = [(text, len(text.split()[0])) for text in texts]
+    studio = [
+        {
+            "data": {"text": text},
+            "annotations": [{"result": [{"value": {"start": 0, "end": end, "labels": ["X"]}}]}],
+        }
+        for text, end in examples
+    ]
+    return {
+        "doccano.jsonl": _json_lines(
+            {"id": number, "text": text, "label": [[0, end, "X"]]}
+            for number, (text, end) in enumerate(examples)
+        ),
+        "prodigy.jsonl": _json_lines(
+            {
+                "_input_hash": 1,
+                "text": text,
+                "tokens": [{"text": text[:end], "start": 0, "end": end, "id": 0}],
+                "spans": [{"start": 0, "end": end, "label": "X"}],
+                "answer": "accept",
+            }
+            for text, end in examples
+        ),
+        "label_studio.json": json.dumps(studio),
+        "chosen.jsonl": _json_lines(
+            {"_input_hash": 1, "text": text, "accept": ["x", "y"][number % 2 :], "answer": "accept"}
+            for number, text in enumerate([*texts] * 2)
+        ),
+    }
+
+
+def _retrieval(texts: Sequence[str]) -> dict[str, str]:
+    """Rows of FlagEmbedding, and queries, documents and judgments in the layout of BEIR."""
+    rows = [{"_id": f"d{number}", "text": text} for number, text in enumerate(texts)]
+    queries = [{"_id": f"q{number}", "text": text} for number, text in enumerate(texts[:2])]
+    judgments = [f"q{number}\td{number}\t{number + 1}\n" for number in range(2)]
+    return {
+        "flag_embedding.jsonl": _json_lines(
+            {"query": text, "pos": [f"{text} b"], "neg": [*texts][: number % 3]}
+            for number, text in enumerate(texts)
+        ),
+        "beir/queries.jsonl": _json_lines(queries),
+        "beir/corpus.jsonl": _json_lines(rows),
+        "beir/qrels.tsv": "query-id\tcorpus-id\tscore\n" + "".join(judgments),
+    }
+
+
+def _adapted(texts: Sequence[str]) -> dict[str, str]:
+    """What the steps of an adaptation have left, one of a step."""
+    losses = [
+        {
+            "checkpoint": checkpoint,
+            "file": file,
+            "document": document,
+            "nats": 9.0,
+            "shuffled_nats": 9.5,
+        }
+        for file in ("adapted/held_out.txt", "corpus.txt")
+        for checkpoint in ("masked", "adapted/weights")
+        for document in range(3)
+    ]
+    guesses = _json_lines(
+        {"id": number, "label": "x", "true_label": label} for number, label in enumerate("xyx")
+    )
+    documents = "\n\n".join(["\n".join(texts)] * 9) + "\n"
+    contents = {
+        "documents.jsonl": "",
+        "corpus.txt": documents,
+        "held_out.txt": documents,
+        "corpus.tfrecord.stats.json": json.dumps({"counts": {"instances": 8}}),
+        "speed/ckpt-12.index": "",
+        "speed/metrics.jsonl": _json_lines(
+            {"step": step, "split": "train", "loss": 1.0, "examples_per_second": 9.5}
+            for step in (6, 12)
+        ),
+        "weights/ckpt-1.index": "",
+        "losses.jsonl": _json_lines(losses),
+        "classifier_before/eval_predictions.jsonl": guesses,
+        "classifier/eval_predictions.jsonl": guesses,
+    }
+    return {f"adapted/{name}": content for name, content in contents.items()}
+
+
+def _marked(texts: Sequence[str]) -> dict[str, str]:
+    """Pages of Common Crawl, and articles of WikiExtractor."""
+    pages = [("warcinfo", "a: b")] + [("conversion", "\n".join(texts))] * 8
+    return {
+        "pages.wet": "".join(
+            f"WARC/1.0\r\nWARC-Type: {kind}\r\nContent-Length: {len(text)}\r\n\r\n{text}\r\n\r\n"
+            for kind, text in pages
+        ),
+        "articles.wiki": f'<doc id="1" url="u" title="a">\na\n\n{texts[0]}\n</doc>\n' * 8,
     }
 
 
