@@ -6,6 +6,7 @@ A wheel has the scripts in a folder beside this module, where pyproject.toml put
 first at its root.
 """
 
+import functools
 import os
 import re
 import runpy
@@ -77,12 +78,12 @@ def run_command(script: str, *arguments: str) -> None:
     root = os.path.dirname(_PACKAGE)
     environment["PYTHONPATH"] = f"{root}{os.pathsep}{environment.get('PYTHONPATH', root)}"
     path = path_of_script(os.path.basename(script))
-    # A command that lived on would write where the next start of this one does.
-    parent = os.getpid()
+    end_with_this = None
+    if sys.platform == "linux":
+        # A command that lived on would write where the next start of this one does.
+        end_with_this = functools.partial(parallel.end_with_parent, os.getpid())
     process = subprocess.Popen(
-        [sys.executable, "-P", path, *arguments],
-        env=environment,
-        preexec_fn=lambda: parallel.end_with_parent(parent),
+        [sys.executable, "-P", path, *arguments], env=environment, preexec_fn=end_with_this
     )
     received = []
 
