@@ -312,7 +312,8 @@ def _add_bfloat16_bias(x, bias):
 
         return tf.nn.bias_add(x, bias), gradient
 
-    return add(x, bias)
+    # A function with a gradient of its own must not read variables.
+    return add(x, ops.cast(bias, "bfloat16"))
 
 
 def matmul_transposed(x, y):
