@@ -234,7 +234,8 @@ def _masked(x, keys, threshold: int):
     first = tf.reshape(first, [-1, *ones[1:]])
     second = tf.reshape(second, [-1, *ones[1:]])
     is_kept = _mixed(unit + first, second) >= tf.constant(threshold, tf.uint32)
-    scaled = x * tf.cast(2**32 / (2**32 - threshold), x.dtype)
+    # In bfloat16 the scale would be up to 0.4 % off, in all steps alike.
+    scaled = tf.cast(tf.cast(x, tf.float32) * (2**32 / (2**32 - threshold)), x.dtype)
     return tf.where(is_kept, scaled, tf.zeros([], x.dtype))
 
 

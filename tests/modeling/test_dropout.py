@@ -39,6 +39,26 @@ def test_a_part_of_the_batch_drops_what_the_whole_batch_does(length):
     np.testing.assert_array_equal(tf.concat(parts, axis=0), whole)
 
 
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_the_scale_is_not_rounded_to_bfloat16(jit_compile):
+    # 1 / 0.9 would be 1.1094.
+    x = tf.cast(tf.random.stateless_normal([64, 1000], seed=[0, 0]), tf.bfloat16)
+
+    @tf.function(jit_compile=jit_compile)
+    def value_and_gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            result = dropped(x, rate=0.1)
+        return result, tape.gradient(result, x, output_gradients=x)
+
+    exact = tf.cast(x, tf.float32).numpy()
+    for result in value_and_gradient(x):
+        kept = tf.cast(result, tf.float32).numpy()
+        is_kept = kept != 0
+        scale = np.sum(kept * exact) / np.sum(np.square(exact[is_kept]))
+        assert scale == pytest.approx(1 / 0.9, rel=1e-4)
+
+
 def test_the_fraction_and_the_scale():
     x = tf.random.stateless_normal([64, 100, 10], seed=[0, 0])
     result = dropped(x).numpy()
