@@ -13,6 +13,7 @@ backends `fit` drops by `keras.random`.
 import dataclasses
 
 import keras
+import numpy as np
 
 from modeling.layers import derived_seed
 from modeling.replicas import rows_before
@@ -101,6 +102,16 @@ class Dropout(WithArguments, keras.layers.Layer):
         self.site = site
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(derived_seed(seed, f"dropout/{site}"))
+
+    def save_own_variables(self, store) -> None:
+        # Keras saves no generators: a loaded model would draw the masks of the first steps again.
+        store["steps"] = keras.ops.convert_to_numpy(self.seed_generator.state)[1:]
+
+    def load_own_variables(self, store) -> None:
+        # Files of earlier versions hold none.
+        if "steps" in store.keys():
+            seed = keras.ops.convert_to_numpy(self.seed_generator.state)[:1]
+            self.seed_generator.state.assign(np.concatenate([seed, store["steps"][()]]))
 
     def call(self, x, *, dropout: DropoutStream | None = None, training: bool | None = None):
         """Drops units of x, float [B, ...] → the same shape and dtype.

@@ -392,3 +392,32 @@ def test_a_step_that_keras_compiles_has_the_forms_for_xla():
         weights.append(model.get_weights())
     for plain, compiled in zip(*weights, strict=True):
         np.testing.assert_allclose(compiled, plain, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("file", ["model.keras", "model.weights.h5"])
+def test_a_model_that_is_loaded_goes_on_with_its_dropout(file, tmp_path):
+    x, y = FEATURES["input_ids"], CLASSES
+
+    def make(seed=0):
+        model = fine_tuning.BertForClassification(TINY, 3, seed=seed)
+        model.compile(keras.optimizers.SGD(0.1))
+        return model
+
+    expected = make()
+    expected.fit(x, y, batch_size=4, shuffle=False, epochs=2, verbose=0)
+    model = make()
+    model.fit(x, y, batch_size=4, shuffle=False, verbose=0)
+    model.save(tmp_path / "model.keras")
+    model.save_weights(tmp_path / "model.weights.h5")
+    if file == "model.keras":
+        loaded = keras.models.load_model(tmp_path / file)
+    else:
+        loaded = make()
+        loaded.load_weights(tmp_path / file)
+        # Another seed has other masks.
+        other = make(seed=1)
+        other.load_weights(tmp_path / file)
+        assert not np.array_equal(other(x, training=True), model(x, training=True))
+    loaded.fit(x, y, batch_size=4, shuffle=False, verbose=0)
+    for value, expected_value in zip(loaded.get_weights(), expected.get_weights(), strict=True):
+        np.testing.assert_array_equal(value, expected_value)
