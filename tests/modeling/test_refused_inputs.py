@@ -1,6 +1,8 @@
 """What users of Keras, KerasHub and Hugging Face's library bring: understood, or refused in one
 line that names the right thing."""
 
+import dataclasses
+import functools
 import inspect
 
 import keras
@@ -146,3 +148,19 @@ def test_layers_behind_the_encoder_leave_padding_out(encoder, tmp_path):
     # Without a mask all positions count.
     unmasked = pooling(encoder(IDS)["sequence_output"]).numpy()
     assert np.abs(unmasked[:1] - alone).max() > 1e-3
+
+
+def test_class_weights_are_for_one_class_of_each_example():
+    several = dataclasses.replace(CONFIG, extra={"problem_type": "multi_label_classification"})
+    for model, labels in (
+        (BertForTokenClassification(CONFIG, 3), IDS % 3),
+        (BertForClassification(several, 2), IDS[:, :2] % 2),
+        (BertForClassification(CONFIG, 1), np.array([0.5, 1.5])),
+    ):
+        model.compile()
+        for train in (model.fit, model.train_on_batch):
+            weighted = functools.partial(train, IDS, labels, class_weight={0: 1.0, 1: 5.0})
+            assert_refused(weighted, "class_weight", "sample_weight")
+    model = BertForClassification(CONFIG, 2)
+    model.compile()
+    model.train_on_batch(IDS, np.array([0, 1]), class_weight={0: 1.0, 1: 5.0})
