@@ -57,6 +57,8 @@ class BertTaskModel(Checkpointed, keras.Model):
     head_losses: tuple[HeadLoss, ...]
     # Of the losses that the model was compiled with, since they were first computed.
     _report: LossReport | None = None
+    # Paths of the weights that the function of a training step was made for.
+    _trained: tuple[str, ...] = ()
     # Keras sets it in `compile`.
     optimizer: keras.optimizers.Optimizer | None
 
@@ -242,6 +244,14 @@ class BertTaskModel(Checkpointed, keras.Model):
                     layer._losses = AddedLosses()
         super()._maybe_symbolic_build(iterator=iterator, data_batch=data_batch)
         check_compiled(self, self._compile_loss)
+
+    def make_train_function(self, force: bool = False):
+        """Makes the function of a step, again if other weights are to be trained than before."""
+        # Keras keeps the first one until `compile`: it would train what is frozen since, and no
+        # LoRA that is new.
+        trained = tuple(variable.path for variable in self.trainable_variables)
+        super().make_train_function(force=force or trained != self._trained)
+        self._trained = trained
 
     def train_step(self, *arguments):
         """Trains on a batch as `keras.Model.train_step`, in XLA's forms where Keras compiles it."""

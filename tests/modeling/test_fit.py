@@ -266,6 +266,26 @@ def test_the_whole_encoder_may_be_frozen_and_thawed(when):
     assert len(train(model)) > 30
 
 
+def test_what_is_frozen_between_two_calls_of_fit_keeps_its_bits():
+    model = fine_tuning.BertForClassification(TINY, 3)
+    model.compile(BertAdamW(0.1))
+    model.fit(FEATURES["input_ids"], CLASSES, verbose=0)
+    before = [variable.numpy() for variable in model.encoder.weights]
+    model.encoder.trainable = False
+    head = model.classifier.output_weights.numpy()
+    model.fit(FEATURES["input_ids"], CLASSES, verbose=0)
+    for variable, value in zip(model.encoder.weights, before, strict=True):
+        np.testing.assert_array_equal(variable, value)
+    assert not np.array_equal(model.classifier.output_weights, head)
+    # An optimizer knows the weights that it was compiled for.
+    model.encoder.enable_lora(2)
+    with pytest.raises(ValueError, match="Unknown variable"):
+        model.fit(FEATURES["input_ids"], CLASSES, verbose=0)
+    model.compile(BertAdamW(0.1))
+    model.fit(FEATURES["input_ids"], CLASSES, verbose=0)
+    assert np.any(model.encoder.layers[0].attention.query.lora_kernel_b)
+
+
 @pytest.mark.parametrize("layers", [("query", "value"), "all"])
 def test_lora_trains_its_own_weights_and_the_head_only(layers, tmp_path):
     model = fine_tuning.BertForClassification(SMALL, 3, seed=4)
