@@ -319,7 +319,9 @@ class BertTaskModel(Checkpointed, keras.Model):
             self.optimizer.build(self.trainable_variables)
 
     def get_config(self) -> dict:
-        # The encoder may be shared or have LoRA, which the configuration alone does not contain.
+        # The encoder may have LoRA, which the configuration alone does not contain, and several
+        # models may share it: within a file what Keras serializes a second time has a number.
+        keras.saving.serialize_keras_object(self.encoder)
         encoder = keras.saving.serialize_keras_object(self.encoder)
         return {**super().get_config(), "encoder": encoder}
 

@@ -1,3 +1,4 @@
+import keras
 import pytest
 
 from bert_common.errors import UserError
@@ -99,3 +100,18 @@ def test_labels_length_and_vocabulary_go_along(tmp_path, format):
             str(tmp_path / "other")
         )
     assert not (tmp_path / "other/task.json").exists()
+
+
+def test_two_models_of_one_file_share_their_encoder(tmp_path):
+    encoder = BertEncoder(SMALL)
+    ids = keras.Input((None,), dtype="int32")
+    outputs = [
+        BertForClassification(SMALL, 3, encoder=encoder)(ids),
+        BertForTokenClassification(SMALL, 2, encoder=encoder)(ids),
+    ]
+    model = randomized(keras.Model(ids, outputs))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    first, second = loaded.layers[1:]
+    assert first.encoder is second.encoder
+    assert_same(loaded(IDS["input_ids"]), model(IDS["input_ids"]))
