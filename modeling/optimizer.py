@@ -240,7 +240,9 @@ class ReplicatedLossScale(keras.optimizers.LossScaleOptimizer):
 
     @classmethod
     def from_scaled(cls, optimizer: keras.optimizers.LossScaleOptimizer) -> "ReplicatedLossScale":
-        """Returns Keras' loss scaling of an optimizer as one of this class."""
+        """Returns Keras' loss scaling of an optimizer as one of this class, which it may be."""
+        if isinstance(optimizer, cls):
+            return optimizer
         return cls(
             optimizer.inner_optimizer,
             initial_scale=optimizer.initial_scale,
