@@ -19,6 +19,7 @@ def end(number, frame):
 signal.signal(signal.SIGTERM, end)
 pathlib.Path("ready").touch()
 time.sleep(600)
+print("not ended")
 """
 
 
@@ -54,5 +55,6 @@ def test_a_command_ends_with_the_process_that_runs_it(tmp_path):
     while not (tmp_path / "ready").exists():
         time.sleep(0.01)
     process.kill()
-    process.communicate(timeout=60)
+    output, _ = process.communicate()
+    assert b"not ended" not in output
     assert process.returncode == -signal.SIGKILL

@@ -391,18 +391,21 @@ def test_machines_that_share_the_work_write_the_same_bytes(tmp_path, small_work,
         assert (found, facts) == expected
 
 
+def _two_shards_of(path: pathlib.Path) -> PretrainingDataOptions:
+    return PretrainingDataOptions(
+        input_file=str(path),
+        output_file=f"{path.parent}/records@2",
+        vocab_file=str(_SAMPLES / "tiny_books/vocab.txt"),
+        dupe_factor=1,
+        num_workers=1,
+    )
+
+
 def test_a_text_that_changes_between_machines_is_named(tmp_path, small_work):
     """Also if its size and time stay; a damaged note of what is where in it is made again."""
     path = tmp_path / "corpus.txt"
     path.write_text("A cat .\n\n" * 4999)
-    options = PretrainingDataOptions(
-        input_file=str(path),
-        output_file=f"{tmp_path}/records@2",
-        vocab_file=str(_SAMPLES / "tiny_books/vocab.txt"),
-        dupe_factor=1,
-        num_workers=1,
-        part="1/2",
-    )
+    options = dataclasses.replace(_two_shards_of(path), part="1/2")
     second = dataclasses.replace(options, part="2/2")
     assert generate(options) is None
     (note,) = tmp_path.glob(".records-*/scan-00000.json")
@@ -422,13 +425,7 @@ def test_facts_that_are_damaged_are_those_of_no_work(name, tmp_path, small_work)
     """What they are about is made again, or the machine that made it is named."""
     path = tmp_path / "corpus.txt"
     path.write_text("A cat .\n\n" * 99)
-    options = PretrainingDataOptions(
-        input_file=str(path),
-        output_file=f"{tmp_path}/records@2",
-        vocab_file=str(_SAMPLES / "tiny_books/vocab.txt"),
-        dupe_factor=1,
-        num_workers=1,
-    )
+    options = _two_shards_of(path)
     generate(options)
     expected = {}
     for path in tmp_path.glob("records-*"):
