@@ -13,6 +13,12 @@ from typing import NamedTuple
 from data_gen.tokenization.settings import AddedToken
 from data_gen.tokenization.wordpiece import CLEANING, strips_accents
 
+# Characters of words that are no letters by their category: joiners, and letters in circles and
+# squares.
+_match_other_word_character = re.compile(
+    "[\u200c\u200d\u24b6-\u24e9\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189]"
+).match
+
 
 class Part(NamedTuple):
     """Characters start to end of a text: the token with this id, or ordinary text for None."""
@@ -107,17 +113,10 @@ class Normalization(dict):
 
 def _pattern(tokens: dict[str, AddedToken]) -> re.Pattern | None:
     """Returns the expression that finds tokens, the longest first; None without tokens."""
-    patterns = []
     # Alternatives of a regular expression are tried in order, so a shorter token would hide a
     # longer one.
-    for content in sorted(tokens, key=len, reverse=True):
-        escaped = re.escape(content)
-        if tokens[content].single_word:
-            # The usual \b beside a bracket demands a letter, the opposite of a boundary.
-            patterns.append(rf"(?<!\w){escaped}(?!\w)")
-        else:
-            patterns.append(escaped)
-    return re.compile("|".join(patterns)) if patterns else None
+    contents = sorted(tokens, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, contents))) if contents else None
 
 
 def _split(text: str, pattern: re.Pattern | None, tokens: dict[str, AddedToken]) -> list[Part]:
@@ -126,11 +125,33 @@ def _split(text: str, pattern: re.Pattern | None, tokens: dict[str, AddedToken])
     end = 0
     if pattern is not None:
         for match in pattern.finditer(text):
+            token = tokens[match[0]]
+            # A match inside of a word is ordinary text to its end: no shorter token is looked for
+            # in it, nor one that begins in it.
+            if token.single_word and _is_inside_word(match):
+                continue
             if match.start() > end:
                 parts.append(Part(end, match.start(), None))
             end = match.end()
-            parts.append(Part(match.start(), end, tokens[match[0]].id))
+            parts.append(Part(match.start(), end, token.id))
     # An empty text has one part, since callers count rows by parts.
     if end < len(text) or not parts:
         parts.append(Part(end, len(text), None))
     return parts
+
+
+def _is_inside_word(match: re.Match) -> bool:
+    """Whether a character of a word stands beside a match, by Unicode's definition.
+
+    Python's `\\w` has no vowel signs and accents, which most letters of Hindi have, but fractions
+    and raised digits. https://www.unicode.org/reports/tr18/#word
+    """
+    text = match.string
+    beside = text[max(match.start() - 1, 0) : match.start()] + text[match.end() : match.end() + 1]
+    for character in beside:
+        category = unicodedata.category(character)
+        if category[0] in "LM" or category in ("Nd", "Nl", "Pc"):
+            return True
+        if _match_other_word_character(character):
+            return True
+    return False
