@@ -24,6 +24,7 @@ import functools
 import itertools
 import sys
 import unicodedata
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -240,10 +241,10 @@ class GraphTokenizer(tf.Module):
         cuts = tf.not_equal(rows, _previous(rows)) | _has(properties, SPACE)
         cuts = cuts | alone | _previous(alone)
         literal = tf.zeros_like(alone)
-        for token in self._special_tokens:
-            begins, ends, is_inside = _find_token(token, codes, rows)
-            literal |= is_inside
-            cuts |= begins | ends
+        if self._special_tokens:
+            found = _find_tokens(self._special_tokens, codes, rows)
+            literal = found.begins | found.continues
+            cuts |= found.begins | found.ends
         characters = _Characters(
             codes=codes,
             properties=properties,
@@ -407,51 +408,108 @@ def _replace_tokens(
     """Replaces added tokens by their placeholders, each a chunk of its own.
 
     Args:
-      tokens: (content, placeholder) of each.
+      tokens: (content, placeholder) of each, the longest first.
       boundary: "rows" or "chunks", over whose ends no token extends.
     """
-    for content, placeholder in tokens:
-        numbers = getattr(characters, boundary)
-        begins, ends, is_inside = _find_token(content, characters.codes, numbers)
-        size = tf.size(characters.codes)
-        last = tf.clip_by_value(tf.range(size) + len(content) - 1, 0, tf.maximum(size - 1, 0))
-        chunks = characters.chunks
-        cuts = tf.not_equal(chunks, _previous(chunks)) | begins | ends
-        characters = characters._replace(
-            codes=tf.where(begins, placeholder, characters.codes),
-            properties=tf.where(begins, 0, characters.properties),
-            ends=tf.where(begins, tf.gather(characters.ends, last), characters.ends),
-            chunks=tf.cumsum(tf.cast(cuts, tf.int32)),
-            literal=characters.literal | begins,
-        )
-        characters = characters.where(begins | ~is_inside)
-    return characters
+    if not tokens:
+        return characters
+    contents, placeholders = zip(*tokens, strict=True)
+    found = _find_tokens(contents, characters.codes, getattr(characters, boundary))
+    begins = found.begins
+    last = tf.range(tf.size(begins)) + tf.maximum(found.lengths, 1) - 1
+    chunks = characters.chunks
+    cuts = tf.not_equal(chunks, _previous(chunks)) | begins | found.ends
+    codes = tf.gather(tf.constant(placeholders), found.numbers)
+    replaced = characters._replace(
+        codes=tf.where(begins, codes, characters.codes),
+        properties=tf.where(begins, 0, characters.properties),
+        ends=tf.gather(characters.ends, last),
+        chunks=tf.cumsum(tf.cast(cuts, tf.int32)),
+        literal=characters.literal | begins,
+    )
+    return replaced.where(~found.continues)
 
 
-def _find_token(token: str, codes, rows) -> tuple:
-    """Finds a special token among characters.
+class _Found(NamedTuple):
+    """Tokens among N characters; all [N].
+
+    Attributes:
+      lengths: int32, characters of the token that begins at a character; 0 for none.
+      numbers: int32, its number; 0 for none.
+      begins, continues, ends: bool, whether a token begins at a character, began before it and
+        includes it, or ended before it.
+    """
+
+    lengths: tf.Tensor
+    numbers: tf.Tensor
+    begins: tf.Tensor
+    continues: tf.Tensor
+    ends: tf.Tensor
+
+
+def _find_tokens(contents: Sequence[str], codes, rows) -> _Found:
+    """Finds tokens from left to right, the first of `contents` at each character.
 
     Args:
-      token: such as "[MASK]".
+      contents: such as "[MASK]".
       codes, rows: of `_Characters`.
-
-    Returns:
-      bool [N] each: whether the token begins at a character, ended before it, or contains it.
     """
+    lengths = tf.zeros_like(codes)
+    numbers = tf.zeros_like(codes)
+    for number, content in enumerate(contents):
+        begins = _begins_at(content, codes, rows) & tf.equal(lengths, 0)
+        lengths = tf.where(begins, len(content), lengths)
+        numbers = tf.where(begins, number, numbers)
+    lengths = _without_overlaps(lengths)
+    continues, ends = _extents(lengths)
+    return _Found(lengths, numbers, lengths > 0, continues > 0, ends > 0)
+
+
+def _begins_at(content: str, codes, rows):
+    """Returns bool [N], whether the characters from each one on are `content`, in one row."""
     count = tf.size(codes)
-    length = len(token)
+    length = len(content)
     padded_codes = tf.concat([codes, tf.zeros([length], codes.dtype)], 0)
     padded_rows = tf.concat([rows, tf.fill([length], tf.constant(-1, rows.dtype))], 0)
     # The last character must be in the same text.
     begins = tf.equal(padded_rows[length - 1 : length - 1 + count], rows)
-    for index, character in enumerate(token):
+    for index, character in enumerate(content):
         begins &= tf.equal(padded_codes[index : index + count], ord(character))
-    shifted = tf.concat([tf.zeros([length], tf.bool), begins], 0)
-    # The characters after the first one, up to the token's end.
-    is_inside = begins
-    for index in range(1, length):
-        is_inside |= shifted[length - index : length - index + count]
-    return begins, shifted[:count], is_inside
+    return begins
+
+
+def _extents(lengths) -> tuple:
+    """Returns how many tokens began before each character and include it, and how many ended
+    before it.
+
+    Args:
+      lengths: int32 [N], of the token that begins at each character, 0 for none.
+    """
+    count = tf.size(lengths)
+    begins = tf.cast(lengths > 0, tf.int32)
+    ends = tf.math.unsorted_segment_sum(begins, tf.range(count) + lengths, count + 1)[:count]
+    return tf.cumsum(begins, exclusive=True) - tf.cumsum(ends), ends
+
+
+def _without_overlaps(lengths):
+    """Returns int32 [N], 0 for tokens that begin within one that is kept, as a reader from left to
+    right finds them: of "---" the token "--" is the first two characters."""
+    count = tf.size(lengths)
+    continues, _ = _extents(lengths)
+    overlaps = tf.reduce_any((lengths > 0) & (continues > 0))
+    # Where a reader goes from each character; from the end nowhere.
+    following = tf.concat([tf.range(count) + tf.maximum(lengths, 1), count[None]], 0)
+    is_visited = tf.one_hot(0, count + 1, dtype=tf.int32)
+
+    def has_not_arrived(is_visited, following):
+        return overlaps & (following[0] < count)
+
+    def go_twice_as_far(is_visited, following):
+        is_visited = tf.tensor_scatter_nd_max(is_visited, following[:, None], is_visited)
+        return is_visited, tf.gather(following, following)
+
+    is_visited, _ = tf.while_loop(has_not_arrived, go_twice_as_far, (is_visited, following))
+    return tf.where(overlaps & tf.equal(is_visited[:count], 0), 0, lengths)
 
 
 def _has(properties, bits: int):

@@ -7,6 +7,7 @@ import tensorflow as tf
 from hypothesis import example, given, settings
 
 from data_gen.labeled.pair_features import encode_pairs
+from data_gen.tokenization.settings import AddedToken
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, pack
@@ -135,6 +136,18 @@ def test_a_vocabulary_with_odd_entries():
     texts = ["##", "# #", "a b", "...", "中国", "the" * 70, "\ufffd", "-" + "a" * 201 + "-"]
     for lower in (True, False):
         assert_same(GraphTokenizer(vocabulary, lower), Tokenizer(vocabulary, lower), texts)
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_added_tokens_that_overlap_are_found_from_left_to_right(normalized):
+    # Two that share a letter, in both orders, one in another, and two that overlap themselves.
+    contents = ["yz", "xy", "zy", "---", "-.", "--"]
+    added = [AddedToken(content, -1, normalized) for content in contents]
+    vocabulary = Vocabulary([*VOCABULARY.tokens, *contents], added_tokens=added)
+    graph = traced(vocabulary, True)
+    texts = ["xyz", "zyz Xyzy", *("-" * count for count in range(9)), "-" * 5000, "--.--.---."]
+    assert_same(graph, Tokenizer(vocabulary), texts)
+    assert_same(graph, Tokenizer(vocabulary), ["xy", "the -- un"])
 
 
 TOKENIZER = TOKENIZERS[True]
