@@ -450,8 +450,17 @@ def _only_step(step: dict, key: str) -> dict:
 
 def _normalizer(tokenizer: dict, path: str) -> dict:
     """Returns BERT's normalizer of a `tokenizer.json`."""
-    step = _only_step(json_files.object_in(tokenizer, "normalizer"), "normalizers")
+    steps = json_files.object_in(tokenizer, "normalizer")
+    step = _only_step(steps, "normalizers")
+    # sentence-transformers 6 writes `do_lower_case` of its own as a step before BERT's.
+    is_lowered = step.get("type") == "Sequence of Lowercase, BertNormalizer"
+    if is_lowered:
+        step = steps["normalizers"][1]
     check_keys(step, _NORMALIZER_KEYS, f"{path}, normalizer", "BertNormalizer")
+    if is_lowered:
+        # Whether accents are stripped does not depend on that step.
+        accents = step["lowercase"] if step.get(_ACCENTS) is None else step[_ACCENTS]
+        step = {**step, "lowercase": True, _ACCENTS: accents}
     return step
 
 

@@ -244,13 +244,15 @@ def vectors_of(checkpoint: CheckpointReader | None) -> SentenceVectors | None:
 def _sentence_vectors(root: str, directory: str, modules: list[tuple[str, str]]) -> SentenceVectors:
     """Returns the settings of a directory of sentence-transformers, whose encoder is in
     `directory`."""
+    settings, _ = _read_keys(os.path.join(root, _PROMPTS_FILE), _PROMPTS_KEYS)
+    prompts = settings.get("prompts") or {}
     poolings = []
     unsupported = []
     dense: list[DenseModule] = []
     normalize = False
     for name, path in modules[1:]:
         if name == "Pooling":
-            poolings.append(_pooling(os.path.join(root, path)))
+            poolings.append(_pooling(os.path.join(root, path), has_prompts=any(prompts.values())))
         elif name == "Normalize":
             normalize = True
         # It acts in training only.
@@ -263,8 +265,6 @@ def _sentence_vectors(root: str, directory: str, modules: list[tuple[str, str]])
     # A library that finds no pooling makes no vectors.
     if not poolings:
         poolings = ["no Pooling module"]
-    settings, _ = _read_keys(os.path.join(root, _PROMPTS_FILE), _PROMPTS_KEYS)
-    prompts = settings.get("prompts") or {}
     default_prompt = settings.get("default_prompt_name")
     if default_prompt is not None and default_prompt not in prompts:
         raise UserError(
@@ -404,9 +404,13 @@ def _modules(directory: str) -> list[tuple[str, str]]:
     return modules
 
 
-def _pooling(directory: str) -> str:
+def _pooling(directory: str, has_prompts: bool) -> str:
     """Returns the pooling in a module's directory, as one of `POOLINGS` or, for others, in the
-    library's words."""
+    library's words.
+
+    Args:
+      has_prompts: whether texts may have a prompt, which the pooling may leave out.
+    """
     path = os.path.join(directory, "config.json")
     values, _ = _read_keys(path, _MODULE_KEYS["Pooling"])
     if not values:
@@ -424,6 +428,6 @@ def _pooling(directory: str) -> str:
             pooling = "mean"
     if not isinstance(pooling, str):
         pooling = " and ".join(map(str, pooling)) or f"no pooling ({path} chooses none)"
-    if values.get("include_prompt") is False:
+    if has_prompts and values.get("include_prompt") is False:
         pooling += " without the prompt"
     return pooling

@@ -85,6 +85,31 @@ def test_defaults_of_the_class_count_beside_tokenizer_json(tmp_path, name, keys,
     assert [tokenizer.vocabulary.token_of(id) for id in tokenizer.encode("Né")] == expected.split()
 
 
+# What sentence-transformers 6.2 writes of its own `do_lower_case`, and the tokens of transformers.
+@pytest.mark.parametrize(
+    ("name", "steps", "expected"),
+    [
+        ("TokenizersBackend", (False, None), "n ##é"),
+        ("TokenizersBackend", (True, None), "n ##e"),
+        ("TokenizersBackend", (False, True), "n ##e"),
+        ("BertTokenizer", (False, None), "N ##é"),
+    ],
+)
+def test_a_step_that_lower_cases_before_berts(tmp_path, name, steps, expected):
+    tokens = [*SPECIAL_TOKENS, "n", "N", "##e", "##é"]
+    normalizer = dict(zip(("lowercase", "strip_accents"), steps, strict=True))
+    contents = golden.tokenizer_file(tokens, normalizer, [])
+    contents["normalizer"] = {
+        "type": "Sequence",
+        "normalizers": [{"type": "Lowercase"}, contents["normalizer"]],
+    }
+    config = {"tokenizer_class": name, "do_lower_case": steps[0], "strip_accents": steps[1]}
+    golden.write(str(tmp_path), {"tokenizer.json": contents, "tokenizer_config.json": config})
+    source = with_companion_files(CheckpointReader("x", {}, None), str(tmp_path))
+    tokenizer = Tokenizer(Vocabulary.from_file(source.vocab_file), source.do_lower_case)
+    assert [tokenizer.vocabulary.token_of(id) for id in tokenizer.encode("Né")] == expected.split()
+
+
 @pytest.mark.parametrize("value", ["False", "true", 0, 1])
 def test_casing_of_another_type_is_refused(tmp_path, value):
     golden.write(str(tmp_path), {"tokenizer_config.json": {"do_lower_case": value}})

@@ -135,6 +135,15 @@ def test_length_and_pooling_are_those_of_the_directory_unless_others_are_given(w
     )
 
 
+def test_a_pooling_without_the_prompt_needs_none(written, tmp_path):
+    contents = {
+        "1_Pooling__config": {"pooling_mode": "max", "include_prompt": False},
+        "config_sentence_transformers": {"prompts": {"query": "", "document": ""}},
+    }
+    path = changed(written, tmp_path / "other", **contents)
+    np.testing.assert_array_equal(vectors(path), vectors(written, pooling="max"))
+
+
 def test_every_key_is_known_or_mentioned(written, tmp_path):
     assert read_checkpoint(str(written)).notes == ()
     path = changed(
@@ -190,6 +199,13 @@ def test_an_incomplete_dense_module_is_refused(written, tmp_path):
             "'mean and max'",
         ),
         ({"modules": modules("Transformer", "Pooling", "LSTM")}, "'mean, LSTM'"),
+        (
+            {
+                "1_Pooling__config": {"pooling_mode": "mean", "include_prompt": False},
+                "config_sentence_transformers": {"prompts": {"query": "the ", "document": ""}},
+            },
+            "'mean without the prompt'",
+        ),
     ],
 )
 def test_what_is_not_known_is_refused_where_vectors_are_asked_for(
