@@ -15,14 +15,14 @@ from tests import density
 
 # Code tokens of the whole project: of what docs/promises.md lists and nothing else. The number rises
 # in the commit that adds a row there.
-TOTAL = 359_000
+TOTAL = 360_000
 # Code tokens by package. Within the total a package may have 3 % or 500 tokens more than this.
 TOKENS = {
     "benchmarks": 16_200,
     "bert_common": 19_200,
     "bert_tf": 4_900,
     "bert_tf/evaluation": 9_200,
-    "bert_tf/extras": 24_200,
+    "bert_tf/extras": 24_800,
     "bert_tf/inference": 12_600,
     "bert_tf/report": 8_000,
     "bert_tf/runs": 21_800,

@@ -3,7 +3,9 @@
 - config.json: sizes of the `BertBackbone`
 - model.weights.h5: its weights
 - task.weights.h5: of a `BertTextClassifier` or `BertMaskedLM` the weights of the head
+- task.json: what a classifier's outputs mean
 - tokenizer.json, assets/tokenizer/: casing and vocabulary
+- preprocessor.json: the length that texts are cut at
 
 `save_weights` of a task writes encoder and head into one file. Keras names the layers in these
 files by their classes.
@@ -12,11 +14,18 @@ files by their classes.
 import dataclasses
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from data_gen.tokenization.settings import TokenizerSettings
+from data_gen.tokenization.settings import (
+    ABOUT_FILES,
+    ABOUT_TRAINING,
+    Applied,
+    Rule,
+    TokenizerSettings,
+    check_keys,
+)
 from data_gen.tokenization.vocabulary import Vocabulary, temporary_vocabulary
 from modeling.checkpoints.companion_files import CheckpointReader
 from modeling.checkpoints.huggingface import H5File
@@ -28,7 +37,9 @@ _CONFIG_FILE = "config.json"
 _TOKENIZER_FILE = "tokenizer.json"
 _VOCAB_FILE = os.path.join("assets", "tokenizer", "vocabulary.txt")
 _MODEL_FILE = "model.weights.h5"
-_TASK_FILE = "task.weights.h5"
+_TASK_WEIGHTS_FILE = "task.weights.h5"
+_TASK_FILE = "task.json"
+_PREPROCESSOR_FILE = "preprocessor.json"
 # KerasHub's names → ours. The rest of a `BertBackbone` is fixed: tanh GELU, an epsilon of 1e-12.
 _SIZES = {
     "vocabulary_size": "vocab_size",
@@ -38,6 +49,44 @@ _SIZES = {
     "intermediate_dim": "intermediate_size",
     "max_sequence_length": "max_position_embeddings",
     "num_segments": "type_vocab_size",
+}
+_OF_EVERY_LAYER: dict[str, Rule] = dict.fromkeys(
+    ("config_file", "dtype", "name", "trainable"), ABOUT_FILES
+)
+_TOKENIZER_KEYS: dict[str, Rule] = {
+    **_OF_EVERY_LAYER,
+    **dict.fromkeys(("lowercase", "strip_accents"), Applied(bool | None)),
+    "split": (True,),
+    "split_on_cjk": (True,),
+    "suffix_indicator": ("##",),
+    "oov_token": ("[UNK]",),
+    "sequence_length": "a preprocessor has its own",
+    "special_tokens": ABOUT_FILES,
+    "special_tokens_in_strings": "they are texts here, but for the masks that are filled",
+    "vocabulary": ABOUT_FILES,
+}
+_PREPROCESSOR_KEYS: dict[str, Rule] = {
+    **_OF_EVERY_LAYER,
+    "sequence_length": Applied(int | None, smallest=1),
+    "truncate": Applied(str | None),
+    "tokenizer": ABOUT_FILES,
+    **dict.fromkeys(
+        (
+            "mask_selection_length",
+            "mask_selection_rate",
+            "mask_token_rate",
+            "random_token_rate",
+            "unselectable_token_ids",
+        ),
+        ABOUT_TRAINING,
+    ),
+}
+_TASK_KEYS: dict[str, Rule] = {
+    **_OF_EVERY_LAYER,
+    "activation": (None, "linear", "softmax", "sigmoid"),
+    "dropout": ABOUT_TRAINING,
+    "num_classes": "the arrays say it",
+    **dict.fromkeys(("backbone", "preprocessor"), ABOUT_FILES),
 }
 _LAYERS = "layers/"
 # The word embeddings in what Keras' `save_weights` makes of a model of this library.
@@ -56,7 +105,7 @@ def read_keras_hub(path: str) -> CheckpointReader:
     """
     directory = os.path.dirname(path)
     paths = [path]
-    task_file = os.path.join(directory, _TASK_FILE)
+    task_file = os.path.join(directory, _TASK_WEIGHTS_FILE)
     if os.path.basename(path) == _MODEL_FILE and files.exists(task_file):
         paths.append(task_file)
     # (number of the file, path as today's KerasHub writes it) → (file, path in it).
@@ -75,12 +124,16 @@ def read_keras_hub(path: str) -> CheckpointReader:
             weights[rows[key].original] = (rows[key], weights_file, name)
         else:
             unused[name] = (weights_file, name)
-    tokenizer = json_files.read_object(os.path.join(directory, _TOKENIZER_FILE))
-    # Other classes of tokenizers may have other settings, which say nothing about the casing.
-    settings = json_files.object_in(tokenizer, "config")
+    config = _read_config(os.path.join(directory, _CONFIG_FILE))
+    checkpoint = stored_weights(f"{path} (KerasHub)", weights, unused, config)
+    return _with_preset_files(checkpoint, directory)
+
+
+def _with_preset_files(checkpoint: CheckpointReader, directory: str) -> CheckpointReader:
+    """Adds what the other files of a preset say of texts and outputs."""
+    notes: list[str] = []
+    settings = _read_settings(os.path.join(directory, _TOKENIZER_FILE), _TOKENIZER_KEYS, notes)
     do_lower_case = settings.get("lowercase")
-    if not isinstance(do_lower_case, bool):
-        do_lower_case = None
     vocab_file: str | None = os.path.join(directory, _VOCAB_FILE)
     if not files.exists(str(vocab_file)):
         vocab_file = None
@@ -88,12 +141,43 @@ def read_keras_hub(path: str) -> CheckpointReader:
     elif do_lower_case and settings.get("strip_accents") is False:
         vocabulary = TokenizerSettings(do_lower_case, strip_accents=False)
         vocab_file = temporary_vocabulary(Vocabulary.from_file(vocab_file).tokens, vocabulary)
-    config = _read_config(os.path.join(directory, _CONFIG_FILE))
+    path = os.path.join(directory, _PREPROCESSOR_FILE)
+    texts = _read_settings(path, _PREPROCESSOR_KEYS, notes)
+    if texts.get("truncate") not in (None, "round_robin"):
+        notes.append(
+            f"{path}: truncate is {texts['truncate']!r}: of pairs that are too long the longer "
+            "text is cut here"
+        )
+    task = _read_settings(os.path.join(directory, _TASK_FILE), _TASK_KEYS, notes)
+    config = checkpoint.config
+    if config is not None and task.get("activation") == "sigmoid":
+        # In Hugging Face's words: a score, or several classes.
+        meaning: dict[str, object] = {"problem_type": "multi_label_classification"}
+        if checkpoint.classes("classification") == 1:
+            meaning = {"sentence_transformers": {"activation_fn": "torch.nn.Sigmoid"}}
+        config = dataclasses.replace(config, extra={**config.extra, **meaning})
     return dataclasses.replace(
-        stored_weights(f"{path} (KerasHub)", weights, unused, config),
+        checkpoint,
+        config=config,
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
+        max_length=texts.get("sequence_length"),
+        notes=tuple(notes),
     )
+
+
+def _read_settings(path: str, rules: Mapping[str, Rule], notes: list[str]) -> dict:
+    """Returns what a file says of one layer, {} for another class's or without the file; adds a
+    line on unknown keys to the notes."""
+    record = json_files.read_object(path)
+    # Classes of one's own may have other keys, which say nothing about BERT's.
+    if not str(record.get("class_name")).startswith("Bert"):
+        return {}
+    settings = json_files.object_in(record, "config")
+    note = check_keys(settings, rules, path, "KerasHub's BERT")
+    if note:
+        notes.append(note)
+    return settings
 
 
 def _read_config(path: str) -> BertConfig | None:

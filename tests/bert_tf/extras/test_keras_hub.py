@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from bert_tf.inference.options import InferenceSettings, task_class
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.config import BertConfig
 from modeling.pretraining import MaskedLmHead
@@ -112,6 +113,63 @@ def test_accents_of_a_preset(preset):
         path.write_text(json.dumps(record))
         vocabulary = open_checkpoint(str(preset)).tokenizer.vocabulary
         assert vocabulary.strip_accents is (False if value is False else None)
+
+
+def write_layer(path, class_name, **config):
+    path.write_text(json.dumps({"class_name": class_name, "config": config}))
+
+
+def classifier(preset, **settings):
+    return task_class("classification")(open_checkpoint(str(preset)), InferenceSettings(**settings))
+
+
+def test_outputs_of_a_classifier_mean_what_its_task_says(preset):
+    write_layer(preset / "task.json", "BertTextClassifier", num_classes=3, activation="softmax")
+    probabilities = classifier(preset).predict([("a b",)])[0]["probabilities"].values()
+    assert sum(probabilities) == pytest.approx(1, abs=1e-5)
+    write_layer(preset / "task.json", "BertTextClassifier", num_classes=3, activation="sigmoid")
+    found = classifier(preset).predict([("a b",)])[0]
+    odds = [value / (1 - value) for value in found["probabilities"].values()]
+    np.testing.assert_allclose(np.divide(odds, sum(odds)), [*probabilities], rtol=1e-3)
+    assert found["labels"] == [name for name, p in found["probabilities"].items() if p >= 0.5]
+    write_layer(preset / "task.json", "BertTextClassifier", num_classes=3, activation="relu")
+    assert_refused(preset, "activation is 'relu'")
+
+
+def test_a_score_may_be_a_sigmoid(preset):
+    with h5py.File(preset / "task.weights.h5", "r+") as file:
+        for key in ("layers/dense/vars/0", "layers/dense/vars/1"):
+            values = file[key][()][..., :1]
+            del file[key]
+            file[key] = values
+    scores = {}
+    for activation in ("linear", "sigmoid"):
+        write_layer(preset / "task.json", "BertTextClassifier", activation=activation)
+        scores[activation] = classifier(preset).predict([("a b",)])[0]["score"]
+    assert scores["sigmoid"] == pytest.approx(1 / (1 + np.exp(-scores["linear"])), abs=1e-5)
+
+
+def test_texts_are_cut_where_the_preprocessor_cuts_them(preset):
+    text = ("a b " * 20,)
+    path = preset / "preprocessor.json"
+    write_layer(path, "BertTextClassifierPreprocessor", sequence_length=6, truncate="waterfall")
+    found = classifier(preset)
+    assert found.predict([text]) == classifier(preset, max_seq_length=6).predict([text])
+    assert found.max_seq_length == 6
+    assert [note for note in found.notes if "truncate is 'waterfall'" in note]
+    write_layer(path, "BertTextClassifierPreprocessor", sequence_length=6, truncate="round_robin")
+    assert not [note for note in classifier(preset).notes if "truncate" in note]
+    write_layer(path, "BertTextClassifierPreprocessor", sequence_length=0)
+    assert_refused(preset, "sequence_length is 0")
+    write_layer(path, "MyPreprocessor", sequence_length="long")
+    assert classifier(preset).max_seq_length > 6
+
+
+def test_another_tokenizer_is_refused(preset):
+    write_layer(preset / "tokenizer.json", "BertTokenizer", lowercase=True, suffix_indicator="@@")
+    assert_refused(preset, "suffix_indicator is '@@'")
+    write_layer(preset / "tokenizer.json", "BertTokenizer", lowercase="yes")
+    assert_refused(preset, "'lowercase'")
 
 
 def _change_config(preset, **changes):
