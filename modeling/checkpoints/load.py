@@ -45,6 +45,7 @@ from modeling.checkpoints.sentence_vectors import (
     vectors_of,
     with_sentence_files,
 )
+from modeling.checkpoints.simple_transformers import with_simple_transformers
 from modeling.checkpoints.tensorflow_files import (
     CHECKPOINT_NAME,
     SAVED_MODEL,
@@ -225,6 +226,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointReader:
         folder = saved_model_of(file) or os.path.dirname(file) or "."
         weights = with_companion_files(weights, folder)
         weights = with_sentence_files(weights, folder)
+        weights = with_simple_transformers(weights, folder)
         return dataclasses.replace(weights, path=file)
 
 

@@ -2,11 +2,15 @@
 
 import json
 import math
+import pathlib
 
 import pytest
 from safetensors.numpy import load_file, save_file
 
 from bert_common.errors import UserError
+from bert_tf.inference import features, fill_mask, predictor
+from bert_tf.inference.fill_mask import FillMaskOptions
+from bert_tf.inference.options import ExtractOptions, PredictOptions
 from bert_tf.inference.predictor import Predictor
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from tests.golden.make_tokenizer_settings import tokenizer_file
@@ -29,8 +33,8 @@ def write_model(folder, head="classification", tokenizer=None, **config) -> str:
 
 
 def score(path: str, text: str, **options) -> dict:
-    predictor = Predictor.from_checkpoint(path, "classification", **options)
-    return predictor([text])[0]
+    classifier = Predictor.from_checkpoint(path, "classification", **options)
+    return classifier([text])[0]
 
 
 @pytest.mark.parametrize("place", ["tokenizer_config.json", "tokenizer.json"])
@@ -94,8 +98,8 @@ def test_fewer_layers_and_no_mask_token_are_read(tmp_path):
     vocab_file = tmp_path / "model/vocab.txt"
     vocab_file.write_text(vocab_file.read_text().replace("[MASK]", "[unused0]"))
     assert any("num_hidden_layers is 2" in note for note in open_checkpoint(path).notes)
-    predictor = Predictor.from_checkpoint(path, "features")
-    two_layers = predictor(["the array"])[0]["vector"]
+    encoder = Predictor.from_checkpoint(path, "features")
+    two_layers = encoder(["the array"])[0]["vector"]
     # The third layer reads what the second one gives.
     whole = Predictor.from_checkpoint(write_model(tmp_path / "whole"), "features", layer=1)
     assert two_layers == pytest.approx(whole(["the array"])[0]["vector"], abs=1e-6)
@@ -122,3 +126,66 @@ def test_lora_matrices_that_are_not_merged_are_named(tmp_path):
     save_file(weights, file)
     with pytest.raises(UserError, match=r"LoRA matrices .* save the result of model.merge_and_unl"):
         read_checkpoint(path)
+
+
+def write_args(path: str, model_class: str, **values) -> None:
+    """Writes `model_args.json` of simpletransformers."""
+    args = {"labels_list": [], "labels_map": {}, "sliding_window": False, **values}
+    pathlib.Path(path, "model_args.json").write_text(
+        json.dumps({"model_class": model_class, "learning_rate": 4e-5, **args})
+    )
+
+
+def test_names_and_length_of_simpletransformers(tmp_path):
+    numbered = {str(number): f"LABEL_{number}" for number in range(3)}
+    path = write_model(tmp_path / "model", id2label=numbered)
+    before = score(path, LONG, max_seq_length=8)["probabilities"].values()
+    names = {"so": 2, "bad": 0, "good": 1}
+    write_args(path, "ClassificationModel", labels_map=names, max_seq_length=8)
+    found = score(path, LONG)["probabilities"]
+    assert [*found] == ["bad", "good", "so"] and [*found.values()] == [*before]
+    write_args(path, "ClassificationModel", labels_list=["x", "y", "z"])
+    assert [*score(path, "a list")["probabilities"]] == ["x", "y", "z"]
+    # A list of another model's classes, and names that are in the configuration.
+    write_args(path, "ClassificationModel", labels_list=["x", "y"])
+    assert [*score(path, "a list")["probabilities"]] == ["LABEL_0", "LABEL_1", "LABEL_2"]
+    named = {"0": "bad", "1": "good", "2": "so"}
+    path = write_model(tmp_path / "named", id2label=named)
+    write_args(path, "ClassificationModel", labels_list=["x", "y", "z"])
+    assert [*score(path, "a list")["probabilities"]] == ["bad", "good", "so"]
+
+
+def test_several_classes_of_simpletransformers(tmp_path):
+    path = write_model(
+        tmp_path / "model", architectures=["BertForMultiLabelSequenceClassification"]
+    )
+    one = score(path, "a list")["probabilities"].values()
+    write_args(path, "MultiLabelClassificationModel")
+    several = score(path, "a list")
+    odds = [value / (1 - value) for value in several["probabilities"].values()]
+    assert [value / sum(odds) for value in odds] == pytest.approx([*one], rel=1e-3)
+    assert "labels" in several
+
+
+def test_what_is_odd_about_the_files_is_printed(tmp_path, capsys):
+    path = write_model(tmp_path / "model", "masked_lm", flavor="sweet")
+    lines = tmp_path / "lines"
+    lines.write_text("the array\n")
+    files = {
+        "init_checkpoint": path,
+        "input_file": str(lines),
+        "output_file": str(tmp_path / "out"),
+    }
+    for command in (
+        lambda: predictor.run(PredictOptions(task="features", **files)),
+        lambda: features.run(ExtractOptions(**files)),
+        lambda: fill_mask.run(FillMaskOptions(sentences=("a [MASK]",), init_checkpoint=path)),
+    ):
+        command()
+        assert capsys.readouterr().err.count("note: ") >= 1
+
+
+def test_windows_of_simpletransformers_are_mentioned(tmp_path):
+    path = write_model(tmp_path / "model")
+    write_args(path, "ClassificationModel", sliding_window=True, max_seq_length=8)
+    assert any("sliding_window" in note for note in open_checkpoint(path).notes)
