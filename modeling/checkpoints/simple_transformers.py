@@ -10,17 +10,18 @@ import os
 import re
 
 from bert_common import json_files
+from data_gen.tokenization.settings import Applied, Rule, check_keys
 from modeling.checkpoints.reader import CheckpointReader
 from modeling.config import BertConfig, label_names, with_label_names
 
 _FILE = "model_args.json"
 # The file has a hundred keys, nearly all about training.
-_FIELDS = {
-    "labels_list": list | None,
-    "labels_map": dict[str, int] | None,
-    "max_seq_length": int | None,
-    "model_class": str | None,
-    "sliding_window": bool | None,
+_KEYS: dict[str, Rule] = {
+    "labels_list": Applied(list | None),
+    "labels_map": Applied(dict[str, int] | None),
+    "max_seq_length": Applied(int | None, smallest=1),
+    "model_class": Applied(str | None),
+    "sliding_window": Applied(bool | None),
 }
 
 
@@ -28,10 +29,12 @@ def with_simple_transformers(checkpoint: CheckpointReader, directory: str) -> Ch
     """Adds what simpletransformers says in the directory of the weights; nothing without its file.
 
     Raises:
-      UserError: the file is damaged.
+      UserError: the file is damaged, or a key has a value of another type.
     """
     path = os.path.join(directory, _FILE)
-    values = json_files.read_object(path, _FIELDS)
+    found = json_files.read_object(path)
+    values = {key: value for key, value in found.items() if key in _KEYS}
+    check_keys(values, _KEYS, path, "simpletransformers")
     config = checkpoint.config
     # Other programs may have a file of this name.
     if config is None or "model_class" not in values:

@@ -185,6 +185,16 @@ def test_what_is_odd_about_the_files_is_printed(tmp_path, capsys):
         assert capsys.readouterr().err.count("note: ") >= 1
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("max_seq_length", 0), ("labels_map", {"x": "y"}), ("labels_list", {})]
+)
+def test_odd_values_of_simpletransformers_are_named(tmp_path, key, value):
+    path = write_model(tmp_path / "model")
+    write_args(path, "ClassificationModel", **{key: value})
+    with pytest.raises(UserError, match=f"model_args.json.*{key}"):
+        read_checkpoint(path)
+
+
 def test_windows_of_simpletransformers_are_mentioned(tmp_path):
     path = write_model(tmp_path / "model")
     write_args(path, "ClassificationModel", sliding_window=True, max_seq_length=8)
