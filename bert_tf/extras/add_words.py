@@ -59,6 +59,7 @@ def run(options: AddWordsOptions) -> None:
     from modeling.checkpoints.load import open_checkpoint
 
     opened = open_checkpoint(options.init_checkpoint)
+    opened.say_notes()
     tokenizer = opened.tokenizer
     vocabulary = tokenizer.vocabulary
     counts = count_words(

@@ -30,7 +30,7 @@ from bert_tf.extras.search import INDEX_FILE, SearchOptions
 from bert_tf.inference.options import InferenceSettings
 from bert_tf.inference.predictor import checked_id, parse_line
 from bert_tf.runs import contents
-from bert_tf.tasks.inference import say_notes, texts_of, to_json
+from bert_tf.tasks.inference import texts_of, to_json
 from bert_tf.tasks.sentence_embedding.inference import SentenceEmbeddingInference
 from modeling.checkpoints.load import open_checkpoint
 from modeling.checkpoints.sentence_vectors import DenseLayer
@@ -59,7 +59,7 @@ def run(options: SearchOptions) -> None:
             "run_sentence_embedding.py nor of sentence-transformers: the cosines of other vectors "
             "mean little"
         )
-    say_notes(checkpoint)
+    checkpoint.say_notes()
     similarity = checkpoint.vectors.similarity
     if similarity not in ("cosine", "dot"):
         raise UserError(

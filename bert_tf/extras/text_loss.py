@@ -106,6 +106,7 @@ def measure(options: TextLossOptions) -> list[dict]:
     names = paths_of(options.init_checkpoint)
     checkpoints = [open_checkpoint(name) for name in names]
     for checkpoint in checkpoints:
+        checkpoint.say_notes()
         checkpoint.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
     tokenizers = [checkpoint.tokenizer for checkpoint in checkpoints]
     windows_of_files = {}

@@ -34,7 +34,7 @@ from bert_common.text_lines import decoded_lines
 from bert_tf.inference.options import ExtractOptions, InferenceSettings
 from bert_tf.runs.contents import InputFacts
 from bert_tf.runs.run import set_up_devices
-from bert_tf.tasks.inference import TaskInference, say_notes, to_json
+from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import Prediction
@@ -201,7 +201,7 @@ def extract(options: ExtractOptions, devices: Devices) -> tuple[int, int, int]:
         encoder = BertEncoder(config, dtype=devices.dtype)
         report = load_weights(encoder, checkpoint.source)
     say(report.describe(), file=sys.stderr)
-    say_notes(checkpoint)
+    checkpoint.say_notes()
     names = tuple(f"layer_{layer}" for layer in options.layers)
     is_pooled = options.pooling != "none"
     predict = Prediction(

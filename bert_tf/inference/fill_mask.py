@@ -16,7 +16,7 @@ from keras import ops
 from bert_common.errors import UserError, say
 from bert_common.text_lines import decoded_lines
 from bert_tf.inference.options import MASK, FillMaskOptions, InferenceSettings, check_masks
-from bert_tf.tasks.inference import TaskInference, say_notes, to_json
+from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.training.examples import Examples
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 from modeling.pretraining import BertForPreTraining
@@ -175,7 +175,7 @@ class MaskInference(TaskInference):
 def load_mask_filler(options: FillMaskOptions) -> MaskInference:
     """Loads the masked-LM head of a checkpoint, for `MaskInference.fill`; prints notes on it."""
     checkpoint = open_checkpoint(options.init_checkpoint, **options.companions())
-    say_notes(checkpoint)
+    checkpoint.say_notes()
     # A text of a user is filled whole, as far as the model has positions.
     settings = InferenceSettings(
         top_k=options.top_k, max_seq_length=checkpoint.config.max_position_embeddings

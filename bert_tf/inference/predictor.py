@@ -29,7 +29,6 @@ from bert_tf.inference.options import (
 )
 from bert_tf.inference.table_prediction import open_table, predict_table
 from bert_tf.runs.contents import InputFacts
-from bert_tf.tasks.inference import say_notes
 from data_gen.labeled.row_formats import looks_like_json
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
@@ -219,7 +218,7 @@ def run(options: PredictOptions) -> None:
     loaded = open_checkpoint(options.init_checkpoint, **options.companions())
     predictor = Predictor(loaded, options.task, options)
     log(predictor.inference.load_report.describe())
-    say_notes(loaded)
+    loaded.say_notes()
     log(f"ready: {predictor.task}")
     if options.task is None and is_only_pretrained(loaded):
         log(

@@ -19,14 +19,13 @@ import abc
 import functools
 import json
 import math
-import sys
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
-from bert_common.errors import UserError, listed, say
+from bert_common.errors import UserError, listed
 from bert_common.json_files import check_text
 from bert_common.options import Options
 from bert_tf.training.examples import Examples, lengths_for
@@ -40,12 +39,6 @@ from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens, pack
 
 # A pair has [CLS] and two [SEP] around its texts; a single text needs three tokens, too.
 SPECIAL_TOKENS = 3
-
-
-def say_notes(loaded: Checkpoint) -> None:
-    """Prints to standard error what a user should know of a checkpoint's files, a line each."""
-    for note in loaded.notes:
-        say(f"note: {note}", file=sys.stderr)
 
 
 class TaskInference(abc.ABC):

@@ -11,12 +11,13 @@ import glob
 import importlib.util
 import os
 import re
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bert_common import files, json_files, locks
-from bert_common.errors import UserError, listed
+from bert_common.errors import UserError, listed, say
 from bert_common.plugins import Plugins
 from data_gen.tokenization.settings import TOKENIZER_FILE
 from modeling.checkpoints.companion_files import (
@@ -159,7 +160,7 @@ class Checkpoint:
       tokenizer: with the vocabulary and the casing that belong to it.
       source: the weights; None if the model starts from random ones.
       task: purpose of a fine-tuned model (`task.json`); None for others.
-      notes: lines for the user about the vocabulary.
+      notes: lines for the user about the files.
       vectors: pooling of a text's tokens, if the checkpoint has one, see `vectors_of`.
     """
 
@@ -188,6 +189,11 @@ class Checkpoint:
     def heads(self) -> list[str]:
         """Heads whose weights the checkpoint has, by the keys of `model.heads`."""
         return self.source.heads if self.source else []
+
+    def say_notes(self) -> None:
+        """Prints the notes to standard error, where answers are in standard output."""
+        for note in self.notes:
+            say(f"note: {note}", file=sys.stderr)
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointReader:
