@@ -369,8 +369,9 @@ def _with_normalizer(
     normalizer = _normalizer(tokenizer, path)
     lowercase = _boolean(normalizer, "lowercase", path)
     accents = _boolean(normalizer, _ACCENTS, path)
-    if not config or config.get("tokenizer_class") in _GENERAL_CLASSES:
-        return dataclasses.replace(settings, do_lower_case=lowercase, strip_accents=accents), None
+    of_file = dataclasses.replace(settings, do_lower_case=lowercase, strip_accents=accents)
+    if config.get("tokenizer_class") in _GENERAL_CLASSES:
+        return of_file, None
     if settings.do_lower_case is None:
         settings = dataclasses.replace(settings, do_lower_case=True)
     steps = []
@@ -382,6 +383,11 @@ def _with_normalizer(
         steps.append((lowers, lowers if strips is None else strips))
     if steps[0] == steps[1]:
         return settings, None
+    if not config:
+        return of_file, (
+            f"{path}: casing and accents are those of this file, as there is no "
+            f"{TOKENIZER_CONFIG_FILE}: transformers would lower-case and strip accents"
+        )
     return settings, (
         f"{path} and {TOKENIZER_CONFIG_FILE} beside it differ in casing or accents: the latter, "
         f"with the defaults of its class, counts, as in transformers (lower-cased: {steps[0][0]}, "

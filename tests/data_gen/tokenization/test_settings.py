@@ -110,6 +110,15 @@ def test_a_step_that_lower_cases_before_berts(tmp_path, name, steps, expected):
     assert [tokenizer.vocabulary.token_of(id) for id in tokenizer.encode("Né")] == expected.split()
 
 
+def test_a_tokenizer_file_alone_counts_and_says_so(tmp_path):
+    for lowercase, says in ((True, False), (False, True)):
+        contents = golden.tokenizer_file([*SPECIAL_TOKENS, "n"], {"lowercase": lowercase}, [])
+        golden.write(str(tmp_path), {"tokenizer.json": contents})
+        settings = read_settings(str(tmp_path))
+        assert settings.do_lower_case is lowercase
+        assert any("transformers would lower-case" in note for note in settings.notes) is says
+
+
 @pytest.mark.parametrize("value", ["False", "true", 0, 1])
 def test_casing_of_another_type_is_refused(tmp_path, value):
     golden.write(str(tmp_path), {"tokenizer_config.json": {"do_lower_case": value}})
