@@ -5,6 +5,7 @@ heads and the declarations of their losses.
 """
 
 import dataclasses
+import warnings
 from collections.abc import Mapping
 
 import keras
@@ -33,6 +34,10 @@ from modeling.xla import jit_compile_scope
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
+
+_NO_GRADIENTS_OF_POOLER = (
+    r"Gradients do not exist for variables \['[^']*pooler/kernel', '[^']*pooler/bias'\]"
+)
 
 
 class BertTaskModel(Checkpointed, keras.Model):
@@ -256,7 +261,9 @@ class BertTaskModel(Checkpointed, keras.Model):
     def train_step(self, *arguments):
         """Trains on a batch as `keras.Model.train_step`, in XLA's forms where Keras compiles it."""
         is_compiled = keras.backend.backend() == "tensorflow" and not tf.executing_eagerly()
-        with jit_compile_scope(is_compiled and self.jit_compile):
+        with jit_compile_scope(is_compiled and self.jit_compile), warnings.catch_warnings():
+            # Where each token's vector is read, the pooler is not. Keras would ask for a loss.
+            warnings.filterwarnings("ignore", _NO_GRADIENTS_OF_POOLER)
             return super().train_step(*arguments)
 
     def fit(self, x=None, y=None, *args, **kwargs):

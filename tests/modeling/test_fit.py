@@ -1,5 +1,6 @@
 import dataclasses
 import types
+import warnings
 
 import keras
 import numpy as np
@@ -154,6 +155,17 @@ def test_fit_lowers_the_loss_of_our_own_loop(name, tmp_path):
     assert isinstance(loaded.optimizer, BertAdamW)
     for found, expected in zip(loaded.optimizer.variables, model.optimizer.variables, strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", ["token_classification", "question_answering"])
+def test_a_pooler_that_is_not_read_is_no_reason_to_warn(name):
+    make_model, features = TASKS[name]
+    model = make_model()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.compile()
+        model.fit(tf.data.Dataset.from_tensors(model.fit_batch(features)), verbose=0)
+    assert not [str(one.message) for one in caught if "Gradients do not exist" in str(one.message)]
 
 
 def test_keras_own_losses_and_train_on_batch_work_too():
