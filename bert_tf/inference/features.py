@@ -262,7 +262,14 @@ def _open_lines(stack: contextlib.ExitStack, path: str) -> tuple[int | None, Ite
         if size == 0:
             size = None
         name = path
-    return size, (line.rstrip("\r\n") for _, line in decoded_lines(file, name))
+    return size, _lines_without_ends(file, name)
+
+
+def _lines_without_ends(file: IO[bytes], name: str) -> Iterator[str]:
+    # A file that is compressed may end too early at any line.
+    with files.user_error(f"can't read {name}"):
+        for _, line in decoded_lines(file, name):
+            yield line.rstrip("\r\n")
 
 
 def _cost_of_line(line: str) -> int:

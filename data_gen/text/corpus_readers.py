@@ -153,6 +153,11 @@ class Lines:
         self._reported = position
 
     def _read(self) -> Iterator[tuple[int, str]]:
+        # Here too: a caller reads the rest of a document after the reader has handed it out.
+        with files.user_error(f"can't read {self.path}"):
+            yield from self._decoded_lines()
+
+    def _decoded_lines(self) -> Iterator[tuple[int, str]]:
         rest = b""
         for line in iter(functools.partial(self._file.readline, _MAX_TEXT_LINE_BYTES), b""):
             # A read of the full size may also be a line of that very length, which needs no cut.

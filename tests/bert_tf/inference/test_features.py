@@ -1,3 +1,4 @@
+import gzip
 import io
 import json
 import types
@@ -84,6 +85,17 @@ def test_defaults_give_way_to_a_small_model(tmp_path, checkpoint, capsys):
     error = capsys.readouterr().err
     assert "note: --layers is" in error
     assert f"note: --max_seq_length is {CONFIG.max_position_embeddings}, which is all" in error
+
+
+def test_an_input_that_ends_too_early_is_named(tmp_path, checkpoint):
+    path = tmp_path / "lines.gz"
+    path.write_bytes(gzip.compress(b"the array\n" * 99)[:-9])
+    options = ExtractOptions(
+        input_file=str(path), output_file=str(tmp_path / "out"), init_checkpoint=checkpoint
+    )
+    with pytest.raises(UserError, match=r"can't read .*lines.gz: damaged or cut off"):
+        extract(options, set_up("none", "float32", "false"))
+    assert not (tmp_path / "out").exists()
 
 
 def read(path) -> list[dict]:

@@ -235,6 +235,14 @@ class TestBytes:
         with pytest.raises(UserError, match="damaged or cut off"):
             _read(file(packed[:-100]))
 
+    def test_gzip_cut_short_within_a_document_that_was_handed_out(self, file):
+        lines = [f"{number} sentences.\n" for number in range(99999)]
+        path = file(gzip.compress("".join(lines).encode())[:-100])
+        options = CorpusOptions(document_separator="file")
+        (document,) = read_documents(str(path), options, ReadingNotes())
+        with pytest.raises(UserError, match=r"can't read .*input.txt: damaged or cut off"):
+            list(document)
+
     def test_not_utf8_names_line_and_byte(self, file):
         path = file(b"Fine here.\nCaf\xe9 is not.\n")
         with pytest.raises(
