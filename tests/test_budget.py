@@ -35,7 +35,7 @@ TOKENS = {
     "experiments": 12_700,
     # To be read beside the paper, whatever else the project holds.
     "experiments/minibert.py": 1_800,
-    "modeling": 60_000,
+    "modeling": 60_600,
     "vocab": 60,
 }
 # Highest rate over all packages, per 10,000 tokens or in %; one package may have half as much more.
@@ -61,7 +61,7 @@ RATES = {
 _SMALL_PACKAGE = 4_000
 _LONGEST_FUNCTION = 100
 # File → the number of files that are imported, directly or not and outside functions, with it.
-ROADS = {"modeling/encoder.py": 13, "bert_tf/tasks/question_answering/task.py": 88}
+ROADS = {"modeling/encoder.py": 13, "bert_tf/tasks/question_answering/task.py": 89}
 # Package → packages that it may not import, not even inside functions.
 UPWARD = {
     "bert_common": ("data_gen", "modeling", "bert_tf"),
