@@ -239,7 +239,8 @@ class TestBytes:
         lines = [f"{number} sentences.\n" for number in range(99999)]
         path = file(gzip.compress("".join(lines).encode())[:-100])
         options = CorpusOptions(document_separator="file")
-        document = next(read_documents(str(path), options, ReadingNotes()))
+        documents = read_documents(str(path), options, ReadingNotes())
+        document = next(documents)
         with pytest.raises(UserError, match=r"can't read .*input.txt: damaged or cut off"):
             list(document)
 
