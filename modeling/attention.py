@@ -65,13 +65,14 @@ def attention_bias(
     """
     rules = []
     if input_mask is not None:
-        rules.append(ops.cast(input_mask, "bool")[:, None, None, :])  # [B, 1, 1, S]
+        # LiteRT knows no slices that add axes where B or S are unknown.
+        rules.append(ops.expand_dims(ops.cast(input_mask, "bool"), (1, 2)))  # [B, 1, 1, S]
     if causal:
         # The diagonal is allowed: a position always sees itself, so that no row is without scores.
         positions = ops.arange(sequence_length)
         rules.append((positions[None, :] <= positions[:, None])[None, None])  # [1, 1, S, S]
     if sequence_ids is not None:
-        is_same = sequence_ids[:, None, :, None] == sequence_ids[:, None, None, :]
+        is_same = ops.expand_dims(sequence_ids, (1, 3)) == ops.expand_dims(sequence_ids, (1, 2))
         rules.append(is_same)  # [B, 1, S, S]
     if not rules:
         return None

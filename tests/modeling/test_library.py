@@ -210,6 +210,23 @@ def test_a_model_is_called_on_symbols_of_unknown_size(name):
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_keras_exports_a_model_for_litert_whose_sizes_are_unknown(packed, tmp_path):
+    records = random_features(SMALL, 2, 7, predictions=1)
+    features = {name: records[name] for name in ("input_ids", "input_mask", "segment_ids")}
+    if packed:
+        features["sequence_ids"] = np.int32([[1, 1, 1, 2, 2, 0, 0]] * 2)
+    inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in features}
+    tags = fine_tuning.BertForTokenClassification(SMALL, 3)(inputs)
+    model = keras.Model(inputs, tags)
+    path = tmp_path / "model.tflite"
+    model.export(path, format="litert", verbose=False)
+    # Operations that LiteRT lacks are "Flex": only an interpreter with TensorFlow runs them.
+    assert b"Flex" not in path.read_bytes()
+    run = tf.lite.Interpreter(str(path)).get_signature_runner()
+    np.testing.assert_allclose(run(**features)["output_0"], model(features), atol=1e-5)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_training_drops_out_and_inference_does_not(name):
     make, features = MODELS[name]
