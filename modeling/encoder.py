@@ -30,6 +30,7 @@ from modeling.layers import (
     dense,
     derived_seed,
     known_values,
+    lookup,
     truncated_normal,
 )
 from modeling.recompute import recomputed
@@ -109,7 +110,7 @@ class Embeddings(Configured, keras.layers.Layer):
         if isinstance(length, int):
             self.config.check_sequence_length(length)
         # The table is float32, so the sum is exact before LayerNorm in mixed precision, too.
-        total = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, S, H]
+        total = lookup(self.word_embeddings, input_ids)  # [B, S, H]
         # With a single row there is nothing to tell apart, whatever a tokenizer numbers.
         if segment_ids is None or self.config.type_vocab_size == 1:
             total = total + self.token_type_embeddings[0]
@@ -126,7 +127,7 @@ class Embeddings(Configured, keras.layers.Layer):
             # JAX gives a slice of a symbolic length S min(S, rows) rows, which does not match S:
             # look the rows up instead.
             positions = ops.arange(length) if position_ids is None else position_ids
-            total = total + ops.take(self.position_embeddings, positions, axis=0)
+            total = total + lookup(self.position_embeddings, positions)
         return self.dropout(self.layer_norm(total), dropout=dropout, training=training)
 
 

@@ -325,6 +325,16 @@ def matmul_transposed(x, y):
     return tf.matmul(x, y, transpose_b=True)
 
 
+def lookup(table, ids):
+    """Looks rows of an embedding table up: [rows, H] and int [...] → [..., H].
+
+    The gradient is one table. TensorFlow's own lists a row once for each time it is looked up, and
+    Keras' optimizers would clip and square the list, whose rows belong together.
+    """
+    # The gradient of a reshape is dense.
+    return ops.take(ops.reshape(table, table.shape), ids, axis=0)
+
+
 def gather_positions(sequence_output, positions):
     """Gathers the vectors at some positions of each sequence (`gather_indexes` of the original).
 

@@ -191,15 +191,14 @@ class AppliedRule(keras.optimizers.Optimizer):
             # Otherwise done below, where the new variables would depend on the gradients.
             with keras.name_scope(self.name, caller=self):
                 self.build(list(trainable_variables))
+        # That of an embedding table may come as rows, with repeated words apart: the norm for the
+        # clipping is the norm of their sum.
+        dense = [None if gradient is None else tf.convert_to_tensor(gradient) for gradient in grads]
         # A step without a batch (`dropout.fit_stream`) has no gradients, and is no iteration.
-        with tf.control_dependencies([gradient for gradient in grads if tf.is_tensor(gradient)]):
-            super().apply(grads, trainable_variables)
+        with tf.control_dependencies([gradient for gradient in dense if gradient is not None]):
+            super().apply(dense, trainable_variables)
 
     def _clip_gradients(self, grads):
-        if keras.backend.backend() == "tensorflow":
-            # That of an embedding table comes as rows, with repeated words apart: the norm for the
-            # clipping is the norm of their sum.
-            grads = [tf.convert_to_tensor(gradient) for gradient in grads]
         if is_on_several_replicas():
             return grads
         return super()._clip_gradients(grads)

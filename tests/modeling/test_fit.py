@@ -181,6 +181,19 @@ def test_keras_own_losses_and_train_on_batch_work_too():
     np.testing.assert_allclose(model.predict(ids, verbose=0), model(ids), atol=1e-5)
 
 
+def test_a_word_that_repeats_moves_as_far_as_another_under_keras_own_adam():
+    model = fine_tuning.BertForQuestionAnswering(TINY)
+    table = model.encoder.embeddings.word_embeddings
+    before = table.numpy()
+    model.compile(keras.optimizers.Adam(1.0))
+    words = np.array([[5] * 7 + [6, 7]])
+    features = {"input_ids": words, "position_ids": np.arange(9)[None]}
+    model.train_on_batch(features, (np.array([1]), np.array([8])))
+    # The first step of Adam is as long as its rate.
+    moved = np.median(np.abs(table.numpy() - before), axis=1)
+    np.testing.assert_allclose(moved[4:9], [0, 1, 1, 1, 0], atol=0.01)
+
+
 def test_cross_entropy_and_accuracy_ignore_negative_labels_and_divide_by_the_weights():
     logits = RNG.normal(size=(2, 4, 5)).astype(np.float32)
     labels = np.array([[0, 1, -1, 4], [2, -100, 3, 3]])

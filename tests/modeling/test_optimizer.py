@@ -101,7 +101,14 @@ def test_twenty_steps_of_lamb_in_fit_against_numpy_in_float64():
 
 
 @pytest.mark.parametrize(
-    "clip", [{}, {"clipnorm": 0.5}, {"clipvalue": 0.1}, {"global_clipnorm": 0.5}]
+    "clip",
+    [
+        {},
+        {"clipnorm": 0.5},
+        {"clipvalue": 0.1},
+        {"global_clipnorm": 0.5},
+        {"loss_scale_factor": 8.0},
+    ],
 )
 @pytest.mark.parametrize("optimizer", [BertAdamW, BertLamb])
 def test_rows_of_a_gradient_are_summed_before_they_are_clipped(optimizer, clip):
