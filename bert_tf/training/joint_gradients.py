@@ -74,15 +74,7 @@ class JointGradients:
             outputs = self._outputs_in_parts(features, key, first_example)
             upstream, sums = self._compare_with_all(outputs, compared, counts, scale)
             gradients = self._weight_gradients(features, upstream, key, first_example)
-        dense = []
-        for gradient, variable in zip(gradients, self._variables, strict=True):
-            # Rows of an embedding table, which come with a size that is not known while tracing.
-            if isinstance(gradient, tf.IndexedSlices):
-                gradient = tf.math.unsorted_segment_sum(
-                    gradient.values, gradient.indices, variable.shape[0]
-                )
-            dense.append(gradient / scale)
-        return dense, sums
+        return [gradient / scale for gradient in gradients], sums
 
     def _compute_outputs(
         self, features: dict, key: tf.Tensor, first_example: tf.Tensor

@@ -274,9 +274,6 @@ class TrainingStep:
             gradients = tape.gradient(
                 loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
             )
-        # An embedding table's gradient comes as rows, with repeated words apart. The norm for the
-        # clipping is the norm of their sum.
-        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         # The scale only keeps small float16 gradients from vanishing on the way.
         if self._loss_scaling:
             gradients = [gradient / scale for gradient in gradients]
