@@ -118,7 +118,7 @@ _TRAINER_FILE = "training_args.bin"
 _KERAS = ".keras"
 # Files of an adapter of Hugging Face's peft: an update of weights that are elsewhere.
 _ADAPTER_CONFIG = "adapter_config.json"
-_ADAPTER_WEIGHTS = "adapter_model.safetensors"
+_ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 # Files below a directory, of whatever names, that show that the checkpoint is meant there.
 _BELOW = ("*.index", "*.safetensors", "*.h5", SAVED_MODEL)
 
@@ -337,7 +337,7 @@ def _refuse_part(file: str) -> None:
 def _refuse_adapter(names: list[str]) -> None:
     """Raises `UserError` for files of an adapter, with the way to merge it into its model."""
     for name in names:
-        if os.path.basename(name) == _ADAPTER_WEIGHTS:
+        if os.path.basename(name) in _ADAPTER_WEIGHTS:
             folder = os.path.dirname(name) or "."
             config_file = os.path.join(folder, _ADAPTER_CONFIG)
             base = json_files.read_object(config_file).get("base_model_name_or_path")

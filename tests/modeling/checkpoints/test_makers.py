@@ -178,6 +178,11 @@ def adapter(path):
     (path / "adapter_model.safetensors").write_bytes(b"")
 
 
+def pickled_adapter(path):
+    adapter(path)
+    (path / "adapter_model.safetensors").rename(path / "adapter_model.bin")
+
+
 def trainer_output(path):
     path.mkdir()
     (path / "training_args.bin").write_bytes(b"")
@@ -219,6 +224,7 @@ def other_saved_model(path):
     "make, words",
     [
         (adapter, ["is an adapter", "google-bert/bert-base-cased", "merge_and_unload()"]),
+        (pickled_adapter, ["adapter_model.bin is an adapter", "merge_and_unload()"]),
         (trainer_output, ["name the one below it", "model/checkpoint-500"]),
         (hub_cache, ["name the one below it", "model/snapshots/0a1b2c"]),
         (pruned, ["pruned_heads"]),
