@@ -167,7 +167,15 @@ def _find_labels(
     # The inner entities of nested ones may all be O.
     filled = [column for column in tagged if any(tag != OUTSIDE for tag in columns[column])]
     if tagged:
-        return (filled or tagged)[-1]
+        last = (filled or tagged)[-1]
+        # GermEval has the entities inside of others behind them; chunks, before entities in
+        # CoNLL-2003, cover most words.
+        rows = len(columns[last])
+        num_outside = {column: columns[column].count(OUTSIDE) for column in tagged}
+        sparse = [column for column in tagged if 2 * num_outside[column] > rows]
+        fullest = min(sparse, key=num_outside.__getitem__, default=last)
+        is_inner = rows - num_outside[fullest] > 2 * (rows - num_outside[last])
+        return fullest if is_inner else last
     words = _varied_words(columns, kinds)
     if word is None and words:
         word = words[0]

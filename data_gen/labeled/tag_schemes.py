@@ -120,7 +120,9 @@ def respell(tag_names: Sequence[str], tags: np.ndarray) -> tuple[tuple[str, ...]
     Args:
       tags: int [W], into `tag_names`.
     """
-    others = [name for name in tag_names if name.upper() != OUTSIDE]
+    # A file without an O may have a dash in its place.
+    outside = OUTSIDE if {OUTSIDE, OUTSIDE.lower()} & {*tag_names} else "-"
+    others = [name for name in tag_names if name.upper() != outside]
     if not others or len(others) == len(tag_names) == 1:
         return tuple(tag_names), ""
     for pattern, example in _SPELLINGS.items():

@@ -26,9 +26,11 @@ from data_gen.labeled.column_kinds import (
     BRACKETS,
     COUNTS,
     NO_WORD,
+    TAGS,
     WordColumns,
     filled_ids,
     find_word_columns,
+    kind_of,
 )
 from data_gen.labeled.rows import SourceFile, quoted
 from data_gen.labeled.tag_schemes import OUTSIDE, tags_of_brackets
@@ -54,6 +56,8 @@ _HEADER = re.compile(
     re.IGNORECASE,
 )
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]+)*:")
+# "name=B-PER" in "name=B-PER|SpaceAfter=No".
+_FEATURE = re.compile(r"(?:^|\|)([^=|]+)=([^|]*)")
 # Share of the lines that have as many columns: others are faults.
 _MOST = 0.9
 # So many lines show that a file holds texts, or words with their language.
@@ -178,6 +182,7 @@ def read_word_columns(
     if layout.is_conll_2012:
         word = _WORDS_2012 if word is None else word
         label = _ENTITIES_2012 if label is None else label
+    _take_tags_of_features(rows, source)
     certain = rows
     # Few comments change nothing.
     if _MANY_COMMENTS * len(rows.comments) > len(rows.lines):
@@ -204,6 +209,20 @@ def read_word_columns(
     yield from _sentences(
         rows.without(_no_words(rows, word_columns)), word_columns, source, reads_brackets
     )
+
+
+def _take_tags_of_features(rows: _Rows, source: SourceFile) -> None:
+    """Leaves nothing but the tags of a last column of features, in place: CoNLL-U has no column for
+    them, so that DaNE and NorNE write name=B-PER|SpaceAfter=No."""
+    values = rows.columns[-1]
+    for key, _ in _FEATURE.findall(values[0]):
+        features = [dict(_FEATURE.findall(value)) for value in values]
+        if kind_of(feature.get(key, "") for feature in features) == TAGS:
+            # Values without the key are reported: they are no tags.
+            pairs = zip(features, values, strict=True)
+            rows.columns[-1] = tuple([feature.get(key, value) for feature, value in pairs])
+            source.guesses.append(f"the tags of the last column are behind {quoted(f'{key}=')}")
+            return
 
 
 def _strip_language(rows: _Rows, column: int, source: SourceFile) -> None:
@@ -262,7 +281,8 @@ def _read_rows(source: SourceFile, is_table: bool) -> tuple[_Layout, _Rows]:
             if is_start:
                 starts[len(lines)] = document
                 is_start = False
-            is_top = row[0] in _COMMENTS
+            # KLUE: "## klue-ner-v1_train_1", a tab and the sentence. Words hold no blanks.
+            is_top = row[0] in _COMMENTS or (" " in row[0] and row[0].startswith(_COMMENTS))
             if is_top:
                 comments.append(len(lines))
         lines.append(line)

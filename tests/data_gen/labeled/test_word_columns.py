@@ -42,6 +42,22 @@ LAYOUTS = {
     "score last": (text_of(lambda s, n, w, t, p: f"{w} {p} {t} 0.{n}"), "x.txt"),
     "lemma last": (text_of(lambda s, n, w, t, p: f"{w} {t} {w.lower()}"), "x.txt"),
     "inner entities": (text_of(lambda s, n, w, t, p: f"{n}\t{w}\t{t}\tO"), "x.txt"),
+    "some inner entities": (
+        text_of(lambda s, n, w, t, p: f"{n}\t{w}\t{t}\t{'B-X' if w == '1984' else 'O'}"),
+        "x.txt",
+    ),
+    "features of DaNE": (
+        text_of(
+            lambda s, n, w, t, p: (
+                f"{n % 4 + 1}\t{w}\t{p}\tname={t}{'|SpaceAfter=No' if n % 4 == 2 else ''}"
+            )
+        ),
+        "x.conllu",
+    ),
+    "types first, a dash for O": (
+        text_of(lambda s, n, w, t, p: f"{n}\t{w}\t{'-' if t == 'O' else f'{t[2:]}_{t[0]}'}"),
+        "x.txt",
+    ),
     "semicolon": (text_of(lambda s, n, w, t, p: f"{w};{t}"), "x.txt"),
     "semicolon and blank": (text_of(lambda s, n, w, t, p: f"{w}; {t}"), "x.txt"),
     "languages of WikiAnn": (text_of(lambda s, n, w, t, p: f"en:{w}\t{t}"), "x.txt"),
@@ -68,6 +84,10 @@ LAYOUTS = {
     "comments by slashes": (
         "// a\n" + text_of(lambda s, n, w, t, p: f"{w} {t}", "\n\n// note\n"),
         "x.txt",
+    ),
+    "comments with a tab": (
+        "## a 1\tTom\n" + text_of(lambda s, n, w, t, p: f"{w}\t{t}", "\n\n## b 2\tTom Ek\n"),
+        "x.tsv",
     ),
     "comments by percent signs": (
         "% two words\n" + text_of(lambda s, n, w, t, p: f"{w} {t}", "\n\n% note\n"),
