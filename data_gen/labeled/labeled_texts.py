@@ -28,6 +28,8 @@ from data_gen.labeled.table import Table
 # Labels of examples without one: numbers of data sets of the hub and of losses, and pandas' words.
 _NO_NUMBER = ("-1", "-100")
 _MISSING = ("nan", "NaN", "<NA>")
+# Label of SNLI, its translations and OCNLI where annotators disagree.
+_UNDECIDED = "-"
 _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
 
 
@@ -213,10 +215,13 @@ def _take_ids(table: Table, has_ids: bool) -> list[str]:
 
 def _refuse_unlabeled(table: Table, sets: list[list[str]]) -> None:
     """Refuses the rows of labels that other programs write where there is none, such as -1."""
-    names = set(itertools.chain.from_iterable(sets)).difference(_NO_NUMBER, _MISSING)
+    names = set(itertools.chain.from_iterable(sets)).difference(_NO_NUMBER, _MISSING, _UNDECIDED)
     are_numbers = all(_WHOLE_NUMBER.fullmatch(name) for name in names)
     # Two classes may be called -1 and 1.
     unlabeled = _MISSING if are_numbers and "0" not in names else (*_NO_NUMBER, *_MISSING)
+    # Beside + or a single other name it is a class.
+    if len(names) > 1 and "+" not in names:
+        unlabeled = (*unlabeled, _UNDECIDED)
     for row, labels in enumerate(sets):
         if len(labels) == 1 and labels[0] in unlabeled:
             table.refuse(
