@@ -164,18 +164,14 @@ def _find_labels(
     columns: Sequence[Sequence[str]], kinds: list[str], tagged: list[int], word: int | None
 ) -> int | None:
     """Returns the column of the tags; None if there is none, see `find_word_columns`."""
-    # The inner entities of nested ones may all be O.
-    filled = [column for column in tagged if any(tag != OUTSIDE for tag in columns[column])]
+    # Columns behind that of the entities may have the few that are inside of others (GermEval).
+    # Chunks, in CoNLL-2003 before the entities, cover most words.
+    num_tagged = [len(values) - values.count(OUTSIDE) for values in columns]
+    sparse = [num_tagged[column] for column in tagged if 2 * num_tagged[column] < len(columns[0])]
+    num_entities = max(sparse, default=0)
+    filled = [column for column in tagged if 2 * num_tagged[column] > num_entities]
     if tagged:
-        last = (filled or tagged)[-1]
-        # GermEval has the entities inside of others behind them; chunks, before entities in
-        # CoNLL-2003, cover most words.
-        rows = len(columns[last])
-        num_outside = {column: columns[column].count(OUTSIDE) for column in tagged}
-        sparse = [column for column in tagged if 2 * num_outside[column] > rows]
-        fullest = min(sparse, key=num_outside.__getitem__, default=last)
-        is_inner = rows - num_outside[fullest] > 2 * (rows - num_outside[last])
-        return fullest if is_inner else last
+        return (filled or tagged)[-1]
     words = _varied_words(columns, kinds)
     if word is None and words:
         word = words[0]

@@ -219,7 +219,7 @@ def _refuse_unlabeled(table: Table, sets: list[list[str]]) -> None:
     are_numbers = all(_WHOLE_NUMBER.fullmatch(name) for name in names)
     # Two classes may be called -1 and 1.
     unlabeled = _MISSING if are_numbers and "0" not in names else (*_NO_NUMBER, *_MISSING)
-    # Beside + or a single other name it is a class.
+    # It is a class beside + or a single other name.
     if len(names) > 1 and "+" not in names:
         unlabeled = (*unlabeled, _UNDECIDED)
     for row, labels in enumerate(sets):

@@ -56,8 +56,8 @@ _HEADER = re.compile(
     re.IGNORECASE,
 )
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]+)*:")
-# "name=B-PER" in "name=B-PER|SpaceAfter=No".
-_FEATURE = re.compile(r"(?:^|\|)([^=|]+)=([^|]*)")
+# "name=" and "SpaceAfter=" in "name=B-PER|SpaceAfter=No".
+_FEATURE = re.compile(r"[^=|]+=")
 # Share of the lines that have as many columns: others are faults.
 _MOST = 0.9
 # So many lines show that a file holds texts, or words with their language.
@@ -214,14 +214,14 @@ def read_word_columns(
 def _take_tags_of_features(rows: _Rows, source: SourceFile) -> None:
     """Leaves nothing but the tags of a last column of features, in place: CoNLL-U has no column for
     them, so that DaNE and NorNE write name=B-PER|SpaceAfter=No."""
-    values = rows.columns[-1]
-    for key, _ in _FEATURE.findall(values[0]):
-        features = [dict(_FEATURE.findall(value)) for value in values]
-        if kind_of(feature.get(key, "") for feature in features) == TAGS:
-            # Values without the key are reported: they are no tags.
-            pairs = zip(features, values, strict=True)
-            rows.columns[-1] = tuple([feature.get(key, value) for feature, value in pairs])
-            source.guesses.append(f"the tags of the last column are behind {quoted(f'{key}=')}")
+    column = rows.columns[-1]
+    for key in _FEATURE.findall(column[0]):
+        # Values without the key stay: they are no tags, and reported.
+        feature = re.compile(rf"^(?:.*\|)?{re.escape(key)}([^|]*).*")
+        tags = tuple([feature.sub(r"\1", value) for value in column])
+        if kind_of(tags) == TAGS:
+            rows.columns[-1] = tags
+            source.guesses.append(f"the tags of the last column are behind {quoted(key)}")
             return
 
 
