@@ -248,7 +248,9 @@ def _read_question(entry: dict, context: int, path: str, key: str) -> Question:
     for number, answer in enumerate(entry.get("answers") or []):
         parent = f"{key}.answers[{number}]."
         json_files.check_object(answer, _ANSWER, path, parent, _REMEDY)
-        answers.append(Answer(answer["text"], answer["answer_start"]))
+        # DuReader and others write this where there is no answer.
+        if answer["text"] or answer["answer_start"] != -1:
+            answers.append(Answer(answer["text"], answer["answer_start"]))
     return Question(
         id=entry["id"],
         text=entry["question"],

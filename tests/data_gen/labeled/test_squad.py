@@ -46,7 +46,13 @@ def test_version_1(write):
         {
             "paragraphs": [
                 {"context": "", "qas": []},
-                {"context": "Ab", "qas": [entry("q3", answers=[])]},
+                {
+                    "context": "Ab",
+                    "qas": [
+                        entry("q3", answers=[]),
+                        entry("q4", answers=[{"text": "", "answer_start": -1}]),
+                    ],
+                },
             ]
         }
     )
@@ -58,6 +64,7 @@ def test_version_1(write):
             Question("q1", "When did they leave?", 0, (Answer("before noon", 23),), False),
             Question("q2", "Who?", 0, (Answer("boats", 4), Answer("The boats", 0)), False),
             Question("q3", "When did they leave?", 2, (), False),
+            Question("q4", "When did they leave?", 2, (), False),
         ],
         has_answers=True,
         has_impossible=False,
