@@ -39,7 +39,8 @@ _FIELDS = {"data": [{"paragraphs": [{"context": str, "qas": [_QUESTION]}]}]}
 _REMEDY = "change the file to the layout of SQuAD, or to rows of id, context, question and answers"
 
 # Fault of a line that is no JSON from its first character on.
-_NO_JSON = "Expecting value at column 1"
+# A field in quotation marks at the beginning of a line is JSON, with more behind it.
+_NO_JSON = re.compile(r"not JSON: (Expecting value at column 1|Extra data at column [0-9]+)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,8 +125,9 @@ class SquadData(LabeledFile):
 
 def _unreadable(source: SourceFile, num_rows: int) -> UserError:
     """Returns the error for a file with bad rows; one without any JSON is of another kind."""
-    is_text = all(fault.endswith(_NO_JSON) for fault in source.faults.values())
-    if is_text and len(source.faults) == num_rows:
+    is_text = all(_NO_JSON.fullmatch(fault) for fault in source.faults.values())
+    # A single row may be one of JSON with a fault.
+    if is_text and len(source.faults) == num_rows > 1:
         return UserError(
             f"--{source.flag}: {source.path} is a table or a text: SQuAD's JSON is expected, or "
             "JSON lines, Parquet or Arrow with question, context and answers"

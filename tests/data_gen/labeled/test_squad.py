@@ -261,6 +261,6 @@ def test_the_awkward_examples_that_the_original_leaves_out(golden):
 
 
 def test_a_table_is_named(write):
-    path = write("question,context\nWho?,Ada\n", "questions.csv")
+    path = write('question,context\nWho?,Ada\n"Who, now?",Bo\n', "questions.csv")
     with pytest.raises(UserError, match="questions.csv is a table or a text: SQuAD's JSON is"):
         read_squad(path, "train_file")
