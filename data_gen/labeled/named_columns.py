@@ -160,6 +160,8 @@ def read_table(
             )
             # Its id is still the one by which the row is found.
             fields = (fields + [""] * width)[:width]
+        elif layout.has_header and fields == first[1]:
+            source.add(line, "it repeats the header, as in files that were put together: remove it")
         lines.append(line)
         picked.append(pick(fields))
     if not picked:

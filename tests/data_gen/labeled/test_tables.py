@@ -270,6 +270,12 @@ MIXED = "the label 'mixed' is not known; the labels are 'bad', 'good'"
             {},
             "PATH:4: 2 columns expected, as in the first row, but 3 found: quote fields",
         ),
+        (
+            "a.csv",
+            "text,label\na,good\ntext,label\nb,bad\n",
+            OF_FILE,
+            "PATH:3: it repeats the header",
+        ),
         # A blank line of a single column is an empty text.
         ("a.tsv", "text\na\n\nb\n\n", {"labels": None, "label": None}, "PATH:3: the text is empty"),
         (
