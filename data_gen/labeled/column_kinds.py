@@ -168,8 +168,7 @@ def _find_labels(
     # Chunks, in CoNLL-2003 before the entities, cover most words.
     num_tagged = [len(values) - values.count(OUTSIDE) for values in columns]
     sparse = [num_tagged[column] for column in tagged if 2 * num_tagged[column] < len(columns[0])]
-    num_entities = max(sparse, default=0)
-    filled = [column for column in tagged if 2 * num_tagged[column] > num_entities]
+    filled = [column for column in tagged if 2 * num_tagged[column] > max(sparse, default=0)]
     if tagged:
         return (filled or tagged)[-1]
     words = _varied_words(columns, kinds)

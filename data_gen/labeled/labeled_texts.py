@@ -27,9 +27,7 @@ from data_gen.labeled.table import Table
 
 # Labels of examples without one: numbers of data sets of the hub and of losses, and pandas' words.
 _NO_NUMBER = ("-1", "-100")
-_MISSING = ("nan", "NaN", "<NA>")
-# Label of SNLI, its translations and OCNLI where annotators disagree.
-_UNDECIDED = "-"
+_MISSING = {"nan", "NaN", "<NA>"}
 _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
 
 
@@ -215,13 +213,14 @@ def _take_ids(table: Table, has_ids: bool) -> list[str]:
 
 def _refuse_unlabeled(table: Table, sets: list[list[str]]) -> None:
     """Refuses the rows of labels that other programs write where there is none, such as -1."""
-    names = set(itertools.chain.from_iterable(sets)).difference(_NO_NUMBER, _MISSING, _UNDECIDED)
+    names = set(itertools.chain.from_iterable(sets)).difference(_NO_NUMBER, _MISSING, "-")
     are_numbers = all(_WHOLE_NUMBER.fullmatch(name) for name in names)
     # Two classes may be called -1 and 1.
-    unlabeled = _MISSING if are_numbers and "0" not in names else (*_NO_NUMBER, *_MISSING)
-    # It is a class beside + or a single other name.
+    unlabeled = _MISSING if are_numbers and "0" not in names else {*_NO_NUMBER, *_MISSING}
+    # Annotators of SNLI, its translations and OCNLI disagree; beside + it is a class, or beside a
+    # single other name.
     if len(names) > 1 and "+" not in names:
-        unlabeled = (*unlabeled, _UNDECIDED)
+        unlabeled = unlabeled | {"-"}
     for row, labels in enumerate(sets):
         if len(labels) == 1 and labels[0] in unlabeled:
             table.refuse(

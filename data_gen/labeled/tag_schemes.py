@@ -121,7 +121,7 @@ def respell(tag_names: Sequence[str], tags: np.ndarray) -> tuple[tuple[str, ...]
       tags: int [W], into `tag_names`.
     """
     # A file without an O may have a dash in its place.
-    outside = OUTSIDE if {OUTSIDE, OUTSIDE.lower()} & {*tag_names} else "-"
+    outside = "-" if "-" in tag_names else OUTSIDE
     others = [name for name in tag_names if name.upper() != outside]
     if not others or len(others) == len(tag_names) == 1:
         return tuple(tag_names), ""

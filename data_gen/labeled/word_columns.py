@@ -52,12 +52,10 @@ _WIDTH_2012, _WORDS_2012, _ENTITIES_2012 = 11, 3, 10
 _HEADER = re.compile(
     r"(sentence|sent|document|doc|token|word|row)s?([ _]?(#|id|idx|index|number))?|id|idx|index"
     r"|form|text|lemma|pos|chunk|entity|iob|bio"
-    r"|((ner|pos|chunk|iob|bio)[ _]?)?(tag|label)s?|ner",
+    r"|((ner|pos|chunk|iob|bio)[ _]?)?(tag|label)s?|ner|nel?-[a-z-]+",
     re.IGNORECASE,
 )
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]+)*:")
-# "name=" and "SpaceAfter=" in "name=B-PER|SpaceAfter=No".
-_FEATURE = re.compile(r"[^=|]+=")
 # Share of the lines that have as many columns: others are faults.
 _MOST = 0.9
 # So many lines show that a file holds texts, or words with their language.
@@ -215,10 +213,10 @@ def _take_tags_of_features(rows: _Rows, source: SourceFile) -> None:
     """Leaves nothing but the tags of a last column of features, in place: CoNLL-U has no column for
     them, so that DaNE and NorNE write name=B-PER|SpaceAfter=No."""
     column = rows.columns[-1]
-    for key in _FEATURE.findall(column[0]):
+    for key in re.findall(r"[^=|]+=", column[0]):
         # Values without the key stay: they are no tags, and reported.
         feature = re.compile(rf"^(?:.*\|)?{re.escape(key)}([^|]*).*")
-        tags = tuple([feature.sub(r"\1", value) for value in column])
+        tags = tuple(feature.sub(r"\1", value) for value in column)
         if kind_of(tags) == TAGS:
             rows.columns[-1] = tags
             source.guesses.append(f"the tags of the last column are behind {quoted(key)}")
@@ -267,6 +265,8 @@ def _read_rows(source: SourceFile, is_table: bool) -> tuple[_Layout, _Rows]:
         row = text.split(separator) if is_plain else split(text)
         if len(row) != width or "" in row:
             row = split(text)
+            # GermEval's test file has a line with a tab at its end.
+            row = row[:width] + [*filter(None, row[width:])]
         if len(row) != width:
             # Comments stand above a sentence.
             if is_top and text.startswith(_COMMENTS):
@@ -283,6 +283,8 @@ def _read_rows(source: SourceFile, is_table: bool) -> tuple[_Layout, _Rows]:
                 is_start = False
             # KLUE: "## klue-ner-v1_train_1", a tab and the sentence. Words hold no blanks.
             is_top = row[0] in _COMMENTS or (" " in row[0] and row[0].startswith(_COMMENTS))
+            # Comments of HIPE stand below the header.
+            is_top = is_top or (layout.has_header and not lines)
             if is_top:
                 comments.append(len(lines))
         lines.append(line)
@@ -290,7 +292,6 @@ def _read_rows(source: SourceFile, is_table: bool) -> tuple[_Layout, _Rows]:
     _refuse_texts(source.path, num_misfits, len(lines), width)
     columns = [tuple(fields[column::width]) for column in range(width)]
     rows = _Rows(columns, lines, starts, comments)
-    layout.has_header = bool(fields) and _is_header(fields[:width], is_table)
     return layout, rows.without({0} if layout.has_header else ())
 
 
@@ -330,7 +331,9 @@ def _find_layout(texts: Sequence[str], is_table: bool) -> _Layout:
         layout.width = min(len(layout.split(words[0])), _WIDTH_2012)
         return layout
     layout = _find_separator(words, is_table) or _Layout("\t" if "\t" in words[0] else " ")
-    layout.width = len(layout.split(words[0]))
+    fields = layout.split(words[0])
+    layout.width = len(fields)
+    layout.has_header = _is_header(fields, is_table)
     layout.is_padded = layout.separator == "\t" and any(
         " \t" in text or "\t " in text for text in words
     )
@@ -343,7 +346,8 @@ def _find_separator(lines: Sequence[str], is_table: bool) -> _Layout | None:
     has_blanks = _are_columns(by_blanks) and not is_table
     for separator in _SEPARATORS:
         mark = re.escape(separator)
-        field = re.compile(rf'(?:^|{mark})"(?:[^"]|"")*"(?:$|{mark})')
+        # In CoNLL-U a quotation mark is followed by its lemma, another one: that is no field.
+        field = re.compile(rf'(?:^|{mark})"(?:[^"\t]|"")+"(?:$|{mark})')
         layout = _Layout(separator, is_quoted=any(field.search(text) for text in lines))
         fields = [layout.split(text) for text in lines]
         if not _are_columns(fields):

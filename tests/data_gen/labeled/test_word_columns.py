@@ -60,6 +60,10 @@ LAYOUTS = {
     ),
     "semicolon": (text_of(lambda s, n, w, t, p: f"{w};{t}"), "x.txt"),
     "semicolon and blank": (text_of(lambda s, n, w, t, p: f"{w}; {t}"), "x.txt"),
+    "header of HIPE": (
+        "TOKEN\tNE-COARSE-LIT\n# year = 1798\n" + text_of(lambda s, n, w, t, p: f"{w}\t{t}"),
+        "x.tsv",
+    ),
     "languages of WikiAnn": (text_of(lambda s, n, w, t, p: f"en:{w}\t{t}"), "x.txt"),
     "bar": (text_of(lambda s, n, w, t, p: f"{w}|{t}"), "x.txt"),
     "no-break space": (text_of(lambda s, n, w, t, p: f"{w}\u00a0{t}"), "x.txt"),
@@ -151,6 +155,14 @@ def test_what_can_not_be_told_is_refused_with_the_columns(write, row):
         read_tagged_file(SourceFile(path, "train_file"))
     found = read_tagged_file(SourceFile(path, "train_file"), word_column="0", label_column="1")
     assert len(found.words) == len(WORDS)
+
+
+def test_quotation_marks_are_words_and_a_tab_at_the_end_is_nothing(write):
+    """As in NorNE, with the lemma of a quotation mark, and in the test file of GermEval."""
+    rows = ['1\t"\t$"\tO', "2\tTom\tTom\tB-PER", '3\t"\t"\tO\t', "4\t.\t.\tO"]
+    path = write("\n".join([*rows, ""] * 9))
+    found = read_tagged_file(SourceFile(path, "train_file"))
+    assert found.words == ['"', "Tom", '"', "."] * 9 and len(found) == 9
 
 
 def test_a_text_without_entities_is_evaluated_and_not_trained_on(write):
