@@ -16,6 +16,7 @@ from data_gen.labeled.rows import quoted
 from data_gen.labeled.tag_schemes import OUTSIDE
 
 NOTHING = "no values"
+FEATURES = "features"
 NUMBERS = "whole numbers"
 SCORES = "decimal numbers"
 BRACKETS = "entities in brackets"
@@ -26,7 +27,8 @@ IDS = "ids of sentences"
 
 # Kind → what its values look like. A value is of the first kind that fits.
 _LOOKS = {
-    NOTHING: re.compile(r"[_*-]?"),
+    # Features of CoNLL-U, such as SpaceAfter=No|Lang=en, are no tags of words.
+    NOTHING: re.compile(r"[_*-]?|[^=|]+=[^|]*(\|[^=|]+=[^|]*)*"),
     NUMBERS: re.compile(r"[-+]?[0-9]+(\.0*)?"),
     SCORES: re.compile(r"[-+]?[0-9]*[.,][0-9]+([eE][-+]?[0-9]+)?"),
     # CoNLL-2012: "(PER*" and "*)" around the words of an entity, "(LOC)" at a single one.
@@ -74,7 +76,7 @@ def kind_of(values: Iterable[str]) -> str:
         sizes[_look_of(value)] += count
     most = _MOST * total
     if sizes[NOTHING] == total:
-        return NOTHING
+        return NOTHING if len(counts) == 1 else FEATURES
     if sizes[NUMBERS] + sizes[SCORES] >= most:
         return SCORES if sizes[SCORES] else NUMBERS
     # An asterisk is a word outside of all entities.

@@ -56,6 +56,8 @@ _HEADER = re.compile(
     re.IGNORECASE,
 )
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]+)*:")
+# "SpaceAfter=No|name=B-PER": the tag among features.
+_FEATURES = re.compile(r"^(?:.*\|)?[^=|]+=([Oo]|[BIESLUMWbieslumw]-[^|]+)(?:\|.*)?$")
 # Share of the lines that have as many columns: others are faults.
 _MOST = 0.9
 # So many lines show that a file holds texts, or words with their language.
@@ -213,14 +215,11 @@ def _take_tags_of_features(rows: _Rows, source: SourceFile) -> None:
     """Leaves nothing but the tags of a last column of features, in place: CoNLL-U has no column for
     them, so that DaNE and NorNE write name=B-PER|SpaceAfter=No."""
     column = rows.columns[-1]
-    for key in re.findall(r"[^=|]+=", column[0]):
-        # Values without the key stay: they are no tags, and reported.
-        feature = re.compile(rf"^(?:.*\|)?{re.escape(key)}([^|]*).*")
-        tags = tuple(feature.sub(r"\1", value) for value in column)
-        if kind_of(tags) == TAGS:
-            rows.columns[-1] = tags
-            source.guesses.append(f"the tags of the last column are behind {quoted(key)}")
-            return
+    # Values without a tag stay, and are reported.
+    tags = tuple(_FEATURES.sub(r"\1", value) for value in column if "=" in column[0])
+    if kind_of(tags) == TAGS:
+        rows.columns[-1] = tags
+        source.guesses.append("the tags are taken out of the features in the last column")
 
 
 def _strip_language(rows: _Rows, column: int, source: SourceFile) -> None:
@@ -281,10 +280,13 @@ def _read_rows(source: SourceFile, is_table: bool) -> tuple[_Layout, _Rows]:
             if is_start:
                 starts[len(lines)] = document
                 is_start = False
-            # KLUE: "## klue-ner-v1_train_1", a tab and the sentence. Words hold no blanks.
-            is_top = row[0] in _COMMENTS or (" " in row[0] and row[0].startswith(_COMMENTS))
-            # Comments of HIPE stand below the header.
-            is_top = is_top or (layout.has_header and not lines)
+            is_top = (
+                row[0] in _COMMENTS
+                # KLUE: "## klue-ner-v1_train_1", a tab and the sentence. Words hold no blanks.
+                or (" " in row[0] and row[0].startswith(_COMMENTS))
+                # Comments of HIPE stand below the header.
+                or (layout.has_header and not lines)
+            )
             if is_top:
                 comments.append(len(lines))
         lines.append(line)

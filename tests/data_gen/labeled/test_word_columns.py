@@ -146,6 +146,7 @@ def test_plain_tags_before_or_after_their_words(write, is_first):
         lambda s, n, w, t, p: f"{w} {p} {w.lower()}",
         lambda s, n, w, t, p: f"{w} {p} {n % 3 + 2}",
         lambda s, n, w, t, p: f"{7 * n % 50} {t}",
+        lambda s, n, w, t, p: f"{w}\t{w}\t{p}\t{'_' if n % 3 else 'SpaceAfter=No'}",
     ],
 )
 def test_what_can_not_be_told_is_refused_with_the_columns(write, row):
