@@ -169,10 +169,10 @@ def _find_labels(
     # Columns behind that of the entities may have the few that are inside of others (GermEval).
     # Chunks, in CoNLL-2003 before the entities, cover most words.
     num_tagged = [len(values) - values.count(OUTSIDE) for values in columns]
-    sparse = [num_tagged[column] for column in tagged if 2 * num_tagged[column] < len(columns[0])]
-    filled = [column for column in tagged if 2 * num_tagged[column] > max(sparse, default=0)]
+    sparse = [column for column in tagged if 2 * num_tagged[column] < len(columns[0])] or tagged
     if tagged:
-        return (filled or tagged)[-1]
+        enough = max(num_tagged[column] for column in sparse) / 2
+        return [column for column in sparse if num_tagged[column] >= enough][-1]
     words = _varied_words(columns, kinds)
     if word is None and words:
         word = words[0]

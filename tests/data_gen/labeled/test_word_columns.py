@@ -169,6 +169,9 @@ def test_quotation_marks_are_words_and_a_tab_at_the_end_is_nothing(write):
 def test_a_text_without_entities_is_evaluated_and_not_trained_on(write):
     path = write("Tom O\nwaits O\n\n" * 20)
     assert read_tagged_file(SourceFile(path, "dev_file")).tag_names == ("O",)
+    # Chunks before them are not the entities.
+    chunks = write("Tom NN B-NP O\nwaits VB B-VP O\n\n" * 20, "chunks.txt")
+    assert read_tagged_file(SourceFile(chunks, "dev_file")).tag_names == ("O",)
     with pytest.raises(UserError, match="every word has the tag O: there is no entity to learn"):
         read_tagged_file(SourceFile(path, "train_file"))
     path = write('{"tokens": ["Tom"], "ner_tags": [1]}\n' * 20, "x.jsonl")
