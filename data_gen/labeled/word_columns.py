@@ -215,8 +215,10 @@ def _take_tags_of_features(rows: _Rows, source: SourceFile) -> None:
     """Leaves nothing but the tags of a last column of features, in place: CoNLL-U has no column for
     them, so that DaNE and NorNE write name=B-PER|SpaceAfter=No."""
     column = rows.columns[-1]
+    if not column or "=" not in column[0]:
+        return
     # Values without a tag stay, and are reported.
-    tags = tuple(_FEATURES.sub(r"\1", value) for value in column if "=" in column[0])
+    tags = tuple(_FEATURES.sub(r"\1", value) for value in column)
     if kind_of(tags) == TAGS:
         rows.columns[-1] = tags
         source.guesses.append("the tags are taken out of the features in the last column")
@@ -265,7 +267,7 @@ def _read_rows(source: SourceFile, is_table: bool) -> tuple[_Layout, _Rows]:
         if len(row) != width or "" in row:
             row = split(text)
             # GermEval's test file has a line with a tab at its end.
-            row = row[:width] + [*filter(None, row[width:])]
+            row = row[:width] + [field for field in row[width:] if field]
         if len(row) != width:
             # Comments stand above a sentence.
             if is_top and text.startswith(_COMMENTS):
