@@ -38,6 +38,7 @@ _DENSE_FILES = ("config.json", "model.safetensors")
 
 _MODULES_FILE = "modules.json"
 _POOLING_DIRECTORY = "1_Pooling"
+_SETFIT_HEAD = "model_head.pkl"
 _LENGTH_FILE = "sentence_bert_config.json"
 _PROMPTS_FILE = "config_sentence_transformers.json"
 # Versions before 6 have a key for each pooling, and later ones still read these keys.
@@ -180,6 +181,9 @@ def with_sentence_files(checkpoint: CheckpointReader, directory: str) -> Checkpo
     configuration of the model before.
     """
     notes = (*checkpoint.notes, *_unknown_sentence_keys(directory))
+    classifier = os.path.join(directory, _SETFIT_HEAD)
+    if files.exists(classifier):
+        notes = (*notes, f"{classifier} is not read: the classes of a SetFit model are in a pickle")
     config = checkpoint.config
     settings = json_files.read_object(os.path.join(directory, _PROMPTS_FILE))
     activation = settings.get(_ACTIVATION)

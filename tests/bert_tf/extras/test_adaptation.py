@@ -248,6 +248,16 @@ def test_the_plan(tmp_path):
     assert f"--vocab_file={tmp_path}/out/start/vocab.txt" in steps[3]
     # A stopped one has left work that nothing but the flag goes on with.
     assert "--resume" in steps[3]
+    (tmp_path / "in/a.txt").unlink()
+    options = AdaptOptions(
+        documents_dir=f"{tmp_path}/in",
+        init_checkpoint=f"{tmp_path}/tiny",
+        output_dir=f"{tmp_path}/out",
+        max_seq_length=24,
+        dry_run=True,
+    )
+    with pytest.raises(UserError, match="--documents_dir: .* has no document"):
+        run(options)
     (tmp_path / "link").symlink_to("in")
     for documents, output in (("in", "in"), ("in", "in/out"), ("link", "in/out")):
         with pytest.raises(UserError, match="whose files are read: choose one outside"):

@@ -168,6 +168,13 @@ def test_every_key_is_known_or_mentioned(written, tmp_path):
     assert len(notes) == 4
 
 
+def test_the_classifier_of_setfit_is_mentioned(written, tmp_path):
+    path = changed(written, tmp_path / "setfit", config_setfit={"labels": ["x", "y"]})
+    (path / "model_head.pkl").write_bytes(b"")
+    (note,) = read_checkpoint(str(path)).notes
+    assert "model_head.pkl is not read" in note
+
+
 def test_a_dense_layer_of_other_vectors_is_refused(written, tmp_path):
     contents = {"activation_function": "Tanh", "module_input_name": "token_embeddings"}
     path = changed(
