@@ -88,7 +88,7 @@ def test_documents_are_searched_by_the_similarity_of_the_encoder(folder, tmp_pat
 
 
 def test_a_dense_module_is_not_trained(folder, tmp_path):
-    rows = "who\tlist\n" * 2
+    rows = "who\tlist\nlists\tarray\n"
     (tmp_path / "pairs.tsv").write_text(f"sentence1\tsentence2\n{rows}")
     options = SentenceEmbeddingOptions(
         train_file=str(tmp_path / "pairs.tsv"),
