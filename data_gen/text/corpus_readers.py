@@ -58,6 +58,7 @@ _SAMPLE_BYTES = 1 << 18
 _MAX_PARAGRAPH_CHARACTERS = 4 << 20
 
 _WIKI_OPEN = re.compile(r'<doc\b[^>]*?(?:\btitle="(?P<title>.*?)")?[^>"]*>$')
+_WARC_RECORD_LINE = re.compile(re.escape(WARC_RECORD) + r"\d")
 _PARQUET = b"PAR1"
 # Number of texts that show whether the paragraphs of a Parquet file are hard-wrapped.
 _SAMPLE_TEXTS = 100
@@ -525,16 +526,22 @@ def _wiki_documents(lines: Lines) -> Iterator[Iterator[str]]:
 def _wet_documents(lines: Lines) -> Iterator[Iterator[str]]:
     paragraphs: list[str] = []
     is_header = False
+    is_first = True
+    is_after_blank = True
     for number, line in lines:
         line = line.strip()
-        if line.startswith(WARC_RECORD):
+        # A page may name the format, or quote a record, but a blank line ends every record's text.
+        is_start = is_after_blank and _WARC_RECORD_LINE.fullmatch(line)
+        is_after_blank = not line
+        if is_start:
             if paragraphs:
                 yield iter(paragraphs)
+                is_first = False
             paragraphs = []
             is_header = True
             is_page = False
         elif is_header:
-            if line == "WARC-Type: response":
+            if is_first and line == "WARC-Type: response":
                 raise UserError(
                     f"{lines.path}:{number}: a WARC file with the HTML of pages: Common Crawl's "
                     "WET files have the text, trafilatura takes it out of HTML"

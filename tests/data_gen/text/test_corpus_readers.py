@@ -184,6 +184,27 @@ class TestWet:
         found = _read(file(b"".join(pack(record.encode()) for record in records)))
         assert found == [["Cats purr.", "They sleep."], ["WARC-Type: conversion", "It barks."]]
 
+    def test_pages_about_the_format(self, file):
+        records = (
+            _record(
+                "conversion",
+                "Cats purr.\nWARC/1.0 is old.\nWARC/1.0\nWARC-Type: response\nIt barks.",
+            ),
+            _record("conversion", "They sleep.\n\nWARC/1.1\nWARC-Type: response"),
+            _record("conversion", "It is late."),
+        )
+        assert _read(file("".join(records))) == [
+            [
+                "Cats purr.",
+                "WARC/1.0 is old.",
+                "WARC/1.0",
+                "WARC-Type: response",
+                "It barks.",
+            ],
+            ["They sleep."],
+            ["It is late."],
+        ]
+
     def test_pages_as_html_are_named(self, file):
         with pytest.raises(UserError, match=r"input.txt:9: a WARC file with the HTML of pages"):
             _read(file(_record("warcinfo", "a") + _record("response", "<html>")))
