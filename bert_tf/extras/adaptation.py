@@ -56,7 +56,7 @@ def run(options: AdaptOptions) -> None:
     checkpoint.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
     plan = Plan(options, checkpoint)
     if options.dry_run:
-        # What the first step would refuse.
+        # The first step would refuse a folder without documents.
         find_documents(options.documents_dir, "documents_dir")
         _show(plan, options)
         return
