@@ -48,8 +48,15 @@ _TYPES: dict[Any, str] = {
     bool: "true or false",
     str: "a string",
 }
-# Hugging Face's keys for the names of a head's classes and the kind of its problem.
-_LABEL_KEYS = ("id2label", "label2id", "problem_type")
+# Hugging Face's keys for the names of a head's classes and the kind of its problem, and two keys of
+# sentence-transformers for the activation of a re-ranker's score.
+_LABEL_KEYS = (
+    "id2label",
+    "label2id",
+    "problem_type",
+    "sentence_transformers",
+    "sbert_ce_default_activation_function",
+)
 
 
 @dataclasses.dataclass(frozen=True)

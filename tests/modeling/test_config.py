@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import pytest
@@ -171,3 +172,9 @@ def test_names_are_kept_where_hugging_face_looks_for_them():
     assert "problem_type" not in again.extra
     # By number, and not as texts are sorted.
     assert label_names(again) == [f"l{number}" for number in range(11)]
+
+
+def test_new_names_are_no_scores_of_a_re_ranker():
+    for key in ("sentence_transformers", "sbert_ce_default_activation_function"):
+        scores = dataclasses.replace(CONFIG, extra={key: "torch.nn.Sigmoid"})
+        assert key not in with_label_names(scores, ["no", "yes"]).extra
