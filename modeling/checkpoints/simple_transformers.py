@@ -33,12 +33,12 @@ def with_simple_transformers(checkpoint: CheckpointReader, directory: str) -> Ch
     """
     path = os.path.join(directory, _FILE)
     found = json_files.read_object(path)
-    values = {key: value for key, value in found.items() if key in _KEYS}
-    check_keys(values, _KEYS, path, "simpletransformers")
     config = checkpoint.config
     # Other programs may have a file of this name.
-    if config is None or "model_class" not in values:
+    if config is None or "model_class" not in found:
         return checkpoint
+    values = {key: value for key, value in found.items() if key in _KEYS}
+    check_keys(values, _KEYS, path, "simpletransformers")
     notes = checkpoint.notes
     if values.get("sliding_window"):
         notes = (

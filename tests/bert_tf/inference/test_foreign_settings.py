@@ -195,6 +195,13 @@ def test_odd_values_of_simpletransformers_are_named(tmp_path, key, value):
         read_checkpoint(path)
 
 
+def test_a_file_of_another_program_is_no_matter(tmp_path):
+    path = write_model(tmp_path / "model")
+    before = read_checkpoint(path).max_length
+    pathlib.Path(path, "model_args.json").write_text('{"max_seq_length": "auto"}')
+    assert read_checkpoint(path).max_length == before
+
+
 def test_windows_of_simpletransformers_are_mentioned(tmp_path):
     path = write_model(tmp_path / "model")
     write_args(path, "ClassificationModel", sliding_window=True, max_seq_length=8)
