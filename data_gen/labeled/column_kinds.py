@@ -192,7 +192,9 @@ def _find_labels(
         raise _undecided(columns, kinds)
     if plain:
         return plain[0]
-    return last if kinds[last] == NUMBERS and words else None
+    # Features beside the words are their only tags; CoNLL-U has them in its last column.
+    alone = (NUMBERS, FEATURES) if len(columns) == 2 else (NUMBERS,)
+    return last if kinds[last] in alone and words else None
 
 
 def _varied_words(columns: Sequence[Sequence[str]], kinds: Sequence[str]) -> list[int]:

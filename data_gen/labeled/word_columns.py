@@ -350,8 +350,8 @@ def _find_separator(lines: Sequence[str], is_table: bool) -> _Layout | None:
     has_blanks = _are_columns(by_blanks) and not is_table
     for separator in _SEPARATORS:
         mark = re.escape(separator)
-        # In CoNLL-U a quotation mark is followed by its lemma, another one: that is no field.
-        field = re.compile(rf'(?:^|{mark})"(?:[^"\t]|"")+"(?:$|{mark})')
+        # In CoNLL-U a tab and a lemma, another one, follow a quotation mark: that is no field.
+        field = re.compile(rf'(?:^|{mark})"(?!\t)(?:[^"]|"")*"(?:$|{mark})')
         layout = _Layout(separator, is_quoted=any(field.search(text) for text in lines))
         fields = [layout.split(text) for text in lines]
         if not _are_columns(fields):

@@ -140,6 +140,16 @@ def test_plain_tags_before_or_after_their_words(write, is_first):
     assert found.words == WORDS and [found.tag_names[tag] for tag in found.tags] == PLAIN
 
 
+def test_features_are_the_tags_of_words_that_have_no_others(write):
+    path = write(text_of(lambda s, n, w, t, p: f"{w}\t{f'Upos={p}' if n % 3 else '_'}"))
+    found = read_tagged_file(SourceFile(path, "train_file"))
+    assert found.words == WORDS and {"_", f"Upos={PLAIN[1]}"} <= {*found.tag_names}
+    # CoNLL-U of words without annotations has no tags.
+    path = write(text_of(lambda s, n, w, t, p: f"{w}\t_\t{'_' if n % 3 else 'SpaceAfter=No'}"))
+    with pytest.raises(UserError, match="has no labels"):
+        read_tagged_file(SourceFile(path, "train_file"))
+
+
 @pytest.mark.parametrize(
     "row",
     [
@@ -164,6 +174,9 @@ def test_quotation_marks_are_words_and_a_tab_at_the_end_is_nothing(write):
     path = write("\n".join([*rows, ""] * 9))
     found = read_tagged_file(SourceFile(path, "train_file"))
     assert found.words == ['"', "Tom", '"', "."] * 9 and len(found) == 9
+    # Behind a quotation mark that begins a field there is no tab.
+    path = write('"a\tb"\tO\nTom\tB-PER\n\n' * 9, "x.tsv")
+    assert read_tagged_file(SourceFile(path, "train_file")).words == ["a\tb", "Tom"] * 9
 
 
 def test_a_text_without_entities_is_evaluated_and_not_trained_on(write):
