@@ -213,6 +213,14 @@ class BinaryCrossEntropy(WeightedMean):
         super().__init__(name=name, **kwargs)
 
     def rows(self, y_true, y_pred, sample_weight) -> tuple:
+        classes = y_pred.shape[-1]
+        # Data of a Python generator may not know their axes. Others would be broadcast.
+        knows_axes = getattr(y_true.shape, "rank", 2) is not None
+        if knows_axes and (len(y_true.shape) != 2 or y_true.shape[1] not in (classes, None)):
+            raise UserError(
+                f"the labels have the shape {tuple(y_true.shape)}: a 0 or 1 for each of {classes} "
+                "classes is expected, on 2 axes"
+            )
         losses = _binary_cross_entropy(ops.cast(y_pred, "float32"), ops.cast(y_true, "float32"))
         return losses, row_weights(sample_weight, losses)
 

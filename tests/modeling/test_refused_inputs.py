@@ -13,7 +13,11 @@ import tensorflow as tf
 import modeling
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
-from modeling.fine_tuning import BertForClassification, BertForTokenClassification
+from modeling.fine_tuning import (
+    BertForClassification,
+    BertForTokenClassification,
+    BinaryCrossEntropy,
+)
 from modeling.losses import CrossEntropy
 from modeling.preprocessing import graph_tokenizer
 from tests.refusals import assert_refused
@@ -88,6 +92,15 @@ def compiled(model_class=BertForClassification):
         (lambda: compiled().evaluate(IDS, np.array([0, 4])), ["label is 4"]),
         (lambda: compiled().fit(IDS, np.eye(3)[:2]), ["shape (2, 3)", "labels.argmax(-1)"]),
         (lambda: compiled().fit(IDS, np.array(["a", "b"])), ["texts such as", "'a'", "0 to 2"]),
+        # Three numbers would be broadcast to three rows of three classes.
+        (
+            lambda: BinaryCrossEntropy()(np.array([0, 1, 1]), np.zeros((3, 3))),
+            ["shape (3,)", "each of 3 classes"],
+        ),
+        (
+            lambda: BinaryCrossEntropy()(np.array([[0], [1]]), np.zeros((2, 3))),
+            ["shape (2, 1)", "each of 3 classes"],
+        ),
         (lambda: CrossEntropy()(np.array([0, 3]), np.zeros((2, 3))), ["a label is 3"]),
         (
             lambda: compiled(BertForTokenClassification).fit(IDS, IDS),
