@@ -64,6 +64,7 @@ def write_checkpoint(
     vocab_sha256: str | None = None,
     vectors: SentenceVectors | None = None,
     optimizer_state: Mapping[str, np.ndarray] | None = None,
+    max_length: int | None = None,
 ) -> None:
     """Writes weights with their companion files.
 
@@ -77,6 +78,7 @@ def write_checkpoint(
       vocab_sha256: fingerprint of the vocabulary, if there is no `vocab_file`.
       vectors: for sentence-transformers, the pooling of a text's tokens; None for their mean.
       optimizer_state: for native and original checkpoints, see `optimizer_state.read_state`.
+      max_length: maximum number of tokens of an input; None for all positions.
 
     Raises:
       UserError: the directory can't be written, or the format has no place for the model.
@@ -123,6 +125,8 @@ def write_checkpoint(
         )
     else:
         tokenizer_keys = {}
+    if max_length is not None:
+        tokenizer_keys["model_max_length"] = min(max_length, config.max_position_embeddings)
     write_companion_files(
         directory, config, vocab_file, do_lower_case, vocab_sha256, **tokenizer_keys
     )
@@ -357,6 +361,7 @@ def convert(
             source.vocab_sha256,
             vectors,
             state,
+            source.max_length,
         )
         check_same(read_checkpoint(directory), weights)
         _check_same_state(directory, weights, state)

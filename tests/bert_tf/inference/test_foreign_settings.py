@@ -12,6 +12,7 @@ from bert_tf.inference import features, fill_mask, predictor
 from bert_tf.inference.fill_mask import FillMaskOptions
 from bert_tf.inference.options import ExtractOptions, PredictOptions
 from bert_tf.inference.predictor import Predictor
+from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from tests.golden.make_tokenizer_settings import tokenizer_file
 from tests.tiny import TOKENS, write_tiny
@@ -153,6 +154,17 @@ def test_names_and_length_of_simpletransformers(tmp_path):
     path = write_model(tmp_path / "named", id2label=named)
     write_args(path, "ClassificationModel", labels_list=["x", "y", "z"])
     assert [*score(path, "a list")["probabilities"]] == ["bad", "good", "so"]
+
+
+@pytest.mark.parametrize("output_format", ["native", "huggingface"])
+def test_a_conversion_keeps_the_length(tmp_path, output_format):
+    path = write_model(tmp_path / "model")
+    write_args(path, "ClassificationModel", max_seq_length=8)
+    converted = str(tmp_path / "converted")
+    convert(path, output_format, converted)
+    assert [*score(converted, LONG)["probabilities"].values()] == pytest.approx(
+        [*score(path, LONG)["probabilities"].values()], rel=1e-6
+    )
 
 
 def test_several_classes_of_simpletransformers(tmp_path):
