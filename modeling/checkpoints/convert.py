@@ -65,6 +65,7 @@ def write_checkpoint(
     vectors: SentenceVectors | None = None,
     optimizer_state: Mapping[str, np.ndarray] | None = None,
     max_length: int | None = None,
+    truncation_side: str | None = None,
 ) -> None:
     """Writes weights with their companion files.
 
@@ -79,6 +80,7 @@ def write_checkpoint(
       vectors: for sentence-transformers, the pooling of a text's tokens; None for their mean.
       optimizer_state: for native and original checkpoints, see `optimizer_state.read_state`.
       max_length: maximum number of tokens of an input; None for all positions.
+      truncation_side: "left" if inputs that are too long keep their end; else their beginning.
 
     Raises:
       UserError: the directory can't be written, or the format has no place for the model.
@@ -127,6 +129,8 @@ def write_checkpoint(
         tokenizer_keys = {}
     if max_length is not None:
         tokenizer_keys["model_max_length"] = min(max_length, config.max_position_embeddings)
+    if truncation_side is not None:
+        tokenizer_keys["truncation_side"] = truncation_side
     write_companion_files(
         directory, config, vocab_file, do_lower_case, vocab_sha256, **tokenizer_keys
     )
@@ -362,6 +366,7 @@ def convert(
             vectors,
             state,
             source.max_length,
+            source.truncation_side,
         )
         check_same(read_checkpoint(directory), weights)
         _check_same_state(directory, weights, state)

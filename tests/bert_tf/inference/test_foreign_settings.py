@@ -157,8 +157,9 @@ def test_names_and_length_of_simpletransformers(tmp_path):
 
 
 @pytest.mark.parametrize("output_format", ["native", "huggingface"])
-def test_a_conversion_keeps_the_length(tmp_path, output_format):
-    path = write_model(tmp_path / "model")
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_conversion_keeps_the_length_and_the_part_that_is_read(tmp_path, output_format, side):
+    path = write_model(tmp_path / "model", tokenizer={"truncation_side": side})
     write_args(path, "ClassificationModel", max_seq_length=8)
     converted = str(tmp_path / "converted")
     convert(path, output_format, converted)
