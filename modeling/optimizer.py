@@ -191,8 +191,8 @@ class AppliedRule(keras.optimizers.Optimizer):
             # Otherwise done below, where the new variables would depend on the gradients.
             with keras.name_scope(self.name, caller=self):
                 self.build(list(trainable_variables))
-        # That of an embedding table may come as rows, with repeated words apart: the norm for the
-        # clipping is the norm of their sum.
+        # The gradient of an Embedding layer of Keras comes as rows, with repeated words apart. They
+        # are summed before they are clipped.
         dense = [None if gradient is None else tf.convert_to_tensor(gradient) for gradient in grads]
         # A step without a batch (`dropout.fit_stream`) has no gradients, and is no iteration.
         with tf.control_dependencies([gradient for gradient in dense if gradient is not None]):

@@ -262,7 +262,8 @@ class BertTaskModel(Checkpointed, keras.Model):
         """Trains on a batch as `keras.Model.train_step`, in XLA's forms where Keras compiles it."""
         is_compiled = keras.backend.backend() == "tensorflow" and not tf.executing_eagerly()
         with jit_compile_scope(is_compiled and self.jit_compile), warnings.catch_warnings():
-            # Where each token's vector is read, the pooler is not. Keras would ask for a loss.
+            # Models that read each token's vector do not read the pooler. Keras would warn of it,
+            # and ask whether a loss was forgotten.
             warnings.filterwarnings("ignore", _NO_GRADIENTS_OF_POOLER)
             return super().train_step(*arguments)
 

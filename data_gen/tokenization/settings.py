@@ -464,7 +464,7 @@ def _normalizer(tokenizer: dict, path: str) -> dict:
         step = steps["normalizers"][1]
     check_keys(step, _NORMALIZER_KEYS, f"{path}, normalizer", "BertNormalizer")
     if is_lowered:
-        # Whether accents are stripped does not depend on that step.
+        # The step before BERT's does not decide whether accents are stripped.
         accents = step["lowercase"] if step.get(_ACCENTS) is None else step[_ACCENTS]
         step = {**step, "lowercase": True, _ACCENTS: accents}
     return step

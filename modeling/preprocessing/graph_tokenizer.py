@@ -497,13 +497,14 @@ def _without_overlaps(lengths):
     count = tf.size(lengths)
     continues, _ = _extents(lengths)
     overlaps = tf.reduce_any((lengths > 0) & (continues > 0))
-    # Where a reader goes from each character; from the end nowhere.
+    # The character at which a reader goes on after each one. From the end there is no way on.
     following = tf.concat([tf.range(count) + tf.maximum(lengths, 1), count[None]], 0)
     is_visited = tf.one_hot(0, count + 1, dtype=tf.int32)
 
     def has_not_arrived(is_visited, following):
         return overlaps & (following[0] < count)
 
+    # Steps double, so that N characters take log2(N) of them.
     def go_twice_as_far(is_visited, following):
         is_visited = tf.tensor_scatter_nd_max(is_visited, following[:, None], is_visited)
         return is_visited, tf.gather(following, following)

@@ -326,7 +326,12 @@ COMMANDS = (
     Command(
         "convert_checkpoint.py",
         {"input": "huggingface", "output_format": "original", "output": "out"},
-        ("huggingface/config.json", "huggingface/model.safetensors", "huggingface/vocab.txt"),
+        (
+            "huggingface/config.json",
+            "huggingface/model.safetensors",
+            "huggingface/model_args.json",
+            "huggingface/vocab.txt",
+        ),
     ),
     Command(
         "run_pretraining.py",
@@ -847,6 +852,9 @@ def make_workspace(folder: pathlib.Path) -> None:
     ):
         (folder / name).mkdir()
         write_tiny(folder / name, output_format=output_format)
+    # As simpletransformers writes it.
+    args = {"model_class": "ClassificationModel", "labels_map": {"x": 0}, "max_seq_length": 16}
+    (folder / "huggingface/model_args.json").write_text(json.dumps(args))
     _write_texts(folder)
     for name, packed in (("records", False), ("train.tfrecord", False), ("packed.tfrecord", True)):
         generate(
