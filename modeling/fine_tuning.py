@@ -214,8 +214,8 @@ class BinaryCrossEntropy(WeightedMean):
 
     def rows(self, y_true, y_pred, sample_weight) -> tuple:
         classes = y_pred.shape[-1]
-        # Labels of another shape would be broadcast. Those of a Python generator may not know how
-        # many axes they have.
+        # Labels of another shape would be broadcast. A Python generator may not say how many axes
+        # its labels have.
         knows_axes = getattr(y_true.shape, "rank", 2) is not None
         if knows_axes and (len(y_true.shape) != 2 or y_true.shape[1] not in (classes, None)):
             raise UserError(

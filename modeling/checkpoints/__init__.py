@@ -7,8 +7,8 @@
 - `convert.py`: `write_checkpoint`: any format out; one to another, checked:
   `convert_checkpoint.py`.
 - `companion_files.py`: files beside weights: configuration, vocabulary and task.
-- `sentence_vectors.py`, `simple_transformers.py`: those of sentence-transformers and of
-  simpletransformers.
+- `sentence_vectors.py`, `simple_transformers.py`: files that sentence-transformers and
+  simpletransformers write beside them.
 - `named_weights.py`: released weights by name: downloads and caches.
 - `tensorflow_files.py`: `.index` and `.data` files of our runs, with LoRA's matrices, and of the
   original.
