@@ -36,6 +36,7 @@ _OTHER_KINDS = {
     rb"(?s:....)\0\0\0\0": "a file of records (TFRecord) or weights (safetensors), no text",
 }
 _LONGEST_KIND = 24
+_MAC_LINE = re.compile(rb"[^\r]*\r|[^\r]+")
 
 
 def numbered_lines(
@@ -94,6 +95,9 @@ def decoded_lines(
         except UnicodeDecodeError:
             raise UserError(f"{where}: damaged UTF-16: save the file as UTF-8") from None
         lines = (line.encode() for line in io.StringIO(text, newline="\n"))
+    elif not first.endswith(b"\n"):
+        # A file without LF may end its lines by CR alone, as some spreadsheets do.
+        lines = [part for line in lines for part in _MAC_LINE.findall(line)]
     for number, line in enumerate(lines, 1):
         if len(line) > LONGEST_LINE:
             raise UserError(

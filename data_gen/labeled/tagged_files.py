@@ -177,7 +177,8 @@ def read_tagged_file(
     if result.tags is None and needs_tags:
         raise UserError(
             f"--{source.flag}: {path} has no labels: a column of tags is expected beside the "
-            "words. Without labels it can only be predicted (--test_file, --do_predict)"
+            "words, in objects the key 'ner_tags' or 'entities' (--label_column names another). "
+            "Without labels it can only be predicted (--test_file, --do_predict)"
         )
     return result
 

@@ -53,6 +53,8 @@ def read(path, **options):
         ("a.tsv", separated("|")),
         ("a.csv", separated(",").encode("utf-16")),
         ("a.tsv", separated("\t", quotes=False)),
+        ("a.csv", separated(",").replace("\n", "\r")),
+        ("a.tsv", separated("\t", quotes=False).replace("\n", "\r")),
         # Excel's way to tell the separator.
         ("a.csv", f"sep=;\n{separated(';')}"),
         ("a.csv", f'\ufeff"SEP=|"\n{separated("|")}'),
@@ -84,7 +86,7 @@ def test_a_separator_can_be_given_for_a_file_without_a_header(write):
         ("a.csv", b"%PDF-1.7\n%\xe2", "is a PDF file: save its text as UTF-8"),
         ("a.csv", b"version https://git-lfs.github.com/spec/v1\n", "is a pointer of Git LFS"),
         ("a.csv", b"\x09\3" + bytes(6) + b"rest", "is a file of records (TFRecord) or weights"),
-        ("a.csv", separated(",").replace("\n", "\r"), "lines end with CR alone"),
+        ("a.csv", "text,label\n" + "a,1\rb,2\r", "lines end with CR alone"),
         ("a.csv", "text,label\ncaf\xe9,1\n".encode("latin1"), "0xe9 is not UTF-8"),
         ("a.json", json.dumps({"train": ROWS, "test": ROWS}), "one object, with 'train', 'test'"),
         ("a.json", json.dumps({"text": {"0": "a"}, "label": {"0": 1}}), 'orient="records"'),

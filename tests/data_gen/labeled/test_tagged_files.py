@@ -77,6 +77,13 @@ def test_words_without_tags(write):
         read_tagged_file(path, "dev_file")
 
 
+def test_objects_without_the_usual_key_of_tags_are_told_which_it_is(write):
+    path = write('{"tokens": ["Oslo"], "tags": ["B-LOC"]}\n', "tags.jsonl")
+    with pytest.raises(UserError, match="has no labels: .* 'ner_tags' .*--label_column"):
+        read_tagged_file(path, "train_file")
+    assert read_tagged_file(path, "train_file", label_column="tags").tag_names == ("B-LOC",)
+
+
 def test_json_lines_with_tokens(write):
     path = write(
         json_lines(
