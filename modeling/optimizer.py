@@ -63,10 +63,12 @@ def adamw_update(
 
       m = beta_1 m + (1 - beta_1) g
       v = beta_2 v + (1 - beta_2) g^2
-      w = w - rate (m / (sqrt(v) + epsilon) + decay w)
+      w = w - rate (m m_factor / (sqrt(v v_factor) + epsilon) + decay w)
 
     Args:
       weight, m, v, gradient: dense, of one shape.
+      factors: rate, betas, epsilon, and m_factor and v_factor, which correct the bias of the
+        moments, or are 1.
       decay_rate: None for a weight that is excluded from the decay.
     """
     change, m, v = _adam_change(m, v, gradient, factors)
@@ -79,9 +81,9 @@ def adamw_update(
 def lamb_update(
     weight: Any, m: Any, v: Any, gradient: Any, factors: UpdateFactors, decay_rate: float | None
 ) -> tuple:
-    """Returns weight and moments after an update of LAMB, which is as long as the weight.
+    """Returns weight and moments after an update of LAMB, whose length is a share of the weight's.
 
-      u = m / (sqrt(v) + epsilon) + decay w
+      u = m m_factor / (sqrt(v v_factor) + epsilon) + decay w
       w = w - rate |w| / |u| u
 
     The quotient of the norms, the trust ratio, is 1 where one of them is 0, and for weights that

@@ -283,12 +283,14 @@ class BertTaskModel(Checkpointed, keras.Model):
     def train_on_batch(
         self, x, y=None, sample_weight=None, class_weight=None, return_dict: bool = False
     ):
-        """Trains on a batch as `keras.Model.train_on_batch`; `UserError` as `fit`."""
+        """Trains on a batch as `keras.Model.train_on_batch`; `UserError` for weights of classes
+        that there are not."""
         self._check_class_weight(class_weight)
         return super().train_on_batch(x, y, sample_weight, class_weight, return_dict)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
-        """Evaluates the model as `keras.Model.evaluate`; the same refusals as `fit`."""
+        """Evaluates the model as `keras.Model.evaluate`; `UserError` for strings and for labels
+        that are no classes."""
         _refuse_strings(x)
         self._check_labels(y)
         return super().evaluate(x, y, *args, **kwargs)

@@ -10,7 +10,7 @@ character of token i to the last of token j, never put together again from token
 lists the differences to the original's text.
 
 Input: the windows of `data_gen/labeled/squad_features.py` and the model's logits for them. Output:
-`QuestionAnswers`, for `squad_scores.py` and `squad_files.py`.
+`QuestionAnswers`, for `squad_scores.py` and `bert_tf/tasks/question_answering/`.
 
 Letters: Q questions, W windows, T tokens of all windows, S tokens of the longest window at hand, K
 positions tried as the start and as the end of an answer, C candidate answers.

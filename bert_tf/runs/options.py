@@ -225,8 +225,8 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
     )
     optimizer: str = option(
         "adamw",
-        "adamw as in the original, or lamb for large batches: its updates are as long as the "
-        "weights they change (arXiv 1904.00962).",
+        "adamw as in the original, or lamb for large batches: the length of an update is a "
+        "share of its weight's (arXiv 1904.00962).",
         choices=tuple(OPTIMIZERS.targets),
     )
     optimizer_betas: tuple[float, ...] = option(

@@ -211,7 +211,7 @@ def _warn_of_training_data(
             continue
         log(
             "warning: the development set is the training set: its scores show what was "
-            "memorised, and choose no best weights"
+            "memorized, and choose no best weights"
         )
         return
 

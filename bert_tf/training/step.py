@@ -235,7 +235,7 @@ class TrainingStep:
             )
             # 2. Sum over the replicas.
             gradients, sums = sum_over_replicas((gradients, sums))
-            # 3. Clip by the global norm, and update with AdamW.
+            # 3. Clip by the global norm, and update the weights.
             norm = self._apply_gradients(gradients, learning_rate, step)
             loss = self._loss.total(sums, counts)
             return {**sums, "gradient_norm": norm, "loss_of_step": loss}

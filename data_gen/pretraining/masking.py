@@ -45,7 +45,8 @@ class MaskingRatios:
         is_valid = min(percentages) >= 0 and abs(sum(percentages) - 100) <= 1e-6
         if not is_valid:
             raise UserError(
-                f"--masking={text}: the three percentages (mask,random,same) must add up to 100"
+                f"--masking={text}: the three percentages (mask,random,same) must be 0 or more and "
+                "add up to 100"
             )
         return cls(mask / 100, random / 100, same / 100)
 

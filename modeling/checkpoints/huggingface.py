@@ -182,7 +182,7 @@ _DTYPES = ("F32", "F16", "BF16")
 _H5_DTYPES = ("float32", "float16", "bfloat16")
 # Whole models of Keras 2 hold their optimizer, too.
 _OPTIMIZER = "optimizer_weights/"
-# A packed array takes at least this part of its size in the file, unless it is small.
+# A packed array is at most so many times as large as its bytes in the file, unless it is small.
 _MOST_PACKED = 100
 _SMALL_BYTES = 1 << 20
 # Errors of h5py for damaged files.

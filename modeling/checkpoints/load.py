@@ -705,18 +705,14 @@ def dense_layers(vectors: SentenceVectors, size: int) -> tuple[DenseLayer, ...]:
 
 
 def step_of(checkpoint: CheckpointReader | None) -> int:
-    """Returns the updates that the weights of a checkpoint have seen, from its directory; 0 if
-    unknown."""
+    """Returns the updates that the weights of a checkpoint have seen; 0 if unknown."""
     if checkpoint is None or checkpoint.directory is None:
         return 0
-    # Best weights have a record of their step; other run directories only show it in the names.
+    # Best weights have a record of their step; other checkpoints only show it in their names.
     record = read_best_record(checkpoint.directory)
     if record:
         return record["step"]
-    latest = latest_checkpoint(checkpoint.directory)
-    if latest is None:
-        return 0
-    number = latest.rpartition("-")[2]
+    number = os.path.basename(checkpoint.path).rpartition("-")[2]
     return int(number) if number.isdecimal() else 0
 
 

@@ -1,7 +1,7 @@
 """Texts that are longer than the model takes: cut, or read in several windows.
 
 Input: texts or pairs. Output: their sequences; and one value per text from the values of its
-  windows.
+windows.
 
 Letters: E texts, W sequences (a long text may have several), C classes.
 """
