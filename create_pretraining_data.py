@@ -1,4 +1,4 @@
-"""Former place of the script; it leads on to data_gen/create_pretraining_data.py."""
+"""Former place of the script; here it only names data_gen/create_pretraining_data.py."""
 
 import sys
 

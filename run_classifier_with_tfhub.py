@@ -1,4 +1,4 @@
-"""Script of google-research/bert for weights from TF-Hub; it leads on to run_classifier.py."""
+"""Script of google-research/bert for weights from TF-Hub; here it only names run_classifier.py."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Module of google-research/bert; importing it leads on to this project's tokenizer."""
+"""Module of google-research/bert; here it only names the tokenizer."""
 
 from bert_common import WrongEnvironment
 

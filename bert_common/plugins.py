@@ -17,7 +17,7 @@ class Plugins:
     """Table of the plug-ins of one kind.
 
     Attributes:
-      kind: words for messages, e.g. "export format", for messages.
+      kind: words for messages, e.g. "export format".
       targets: name → "module:attribute".
     """
 

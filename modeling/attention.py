@@ -13,7 +13,7 @@ import keras
 from keras import ops
 
 from modeling.config import BertConfig
-from modeling.dropout import Dropout, DropoutStream
+from modeling.dropout import Dropout, DropoutStream, layer_site
 from modeling.layers import dense
 from modeling.saving import Configured, register
 
@@ -145,7 +145,7 @@ class SelfAttention(Configured, keras.layers.Layer):
         self.key = self._projection("key")
         self.value = self._projection("value")
         rate = config.attention_probs_dropout_prob
-        self.dropout = Dropout(rate, 1 + 3 * index, seed=seed, dtype=self.dtype_policy)
+        self.dropout = Dropout(rate, layer_site(index, 0), seed=seed, dtype=self.dtype_policy)
 
     def _projection(self, name: str) -> keras.layers.Layer:
         return dense(

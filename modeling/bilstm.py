@@ -13,7 +13,7 @@ from keras import ops
 
 from modeling.checkpoints.weights import FEATURE_TAGGER
 from modeling.config import HEAD_DROPOUT, BertConfig
-from modeling.dropout import Dropout, DropoutStream
+from modeling.dropout import Dropout, DropoutStream, layer_site
 from modeling.encoder import BertEncoder
 from modeling.layers import at_last_token, derived_seed
 from modeling.saving import Configured, needs_tensorflow, register
@@ -132,10 +132,10 @@ class FeatureTagger(keras.layers.Layer):
                 shape=(num_layers,), initializer="zeros", name="layer_weights"
             )
             self.factor = self.add_weight(shape=(), initializer="ones", name="factor")
-        # The encoder's sites are numbered 0...3 L.
-        first_site = 3 * config.num_hidden_layers + 1
         self.drops = [
-            Dropout(dropout, first_site + number, seed=seed, dtype="float32")
+            Dropout(
+                dropout, layer_site(config.num_hidden_layers, number), seed=seed, dtype="float32"
+            )
             for number in range(depth + 1)
         ]
         lstms = []

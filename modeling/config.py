@@ -89,8 +89,9 @@ class BertConfig:
         classifier.
 
     Raises:
-      UserError: a value of the wrong type, a size below 1 or of more than 31 bits, a rate outside
-        [0, 0.99], an unknown activation, or heads that do not divide the hidden size.
+      UserError: a value of the wrong type, a size below 1 or of more than 31 bits, more than 10,000
+        layers, a dropout rate outside [0, 0.99], an initializer range or an epsilon outside (0, 1),
+        an unknown activation, or heads that do not divide the hidden size.
 
     Examples:
         config = BertConfig(

@@ -27,6 +27,15 @@ if keras.backend.backend() == "tensorflow":
 _ODD = 0x9E3779B9
 
 
+def layer_site(index: int, number: int) -> int:
+    """Returns the dropout site of the encoder's layer `index`: number 0 for its attention
+    probabilities, 1 for its attention's output, 2 for its own output.
+
+    The embeddings have site 0; a head's sites follow, as if it were one more layer.
+    """
+    return 1 + 3 * index + number
+
+
 @dataclasses.dataclass(frozen=True)
 class DropoutStream:
     """State from which a training step draws its dropout masks.

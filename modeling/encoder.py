@@ -22,7 +22,7 @@ from modeling.attention import (
 )
 from modeling.config import LORA_LAYERS, BertConfig
 from modeling.costs import check_model
-from modeling.dropout import Dropout, DropoutStream, fit_stream
+from modeling.dropout import Dropout, DropoutStream, fit_stream, layer_site
 from modeling.layers import (
     LayerNorm,
     activation,
@@ -155,15 +155,14 @@ class EncoderLayer(Configured, keras.layers.Layer):
         self.attention = SelfAttention(
             config, index, seed, name="attention", dtype=self.dtype_policy
         )
-        # The first of a layer's three dropout sites belongs to its attention probabilities.
         # The dense layers have the names of the original's variables, which initial weights and
         # checkpoints depend on.
         self.attention_output = self._dense("attention/output", config.hidden_size)
-        self.attention_dropout = self._dropout(3 * index + 2)
+        self.attention_dropout = self._dropout(1)
         self.attention_layer_norm = self._layer_norm("attention_LayerNorm")
         self.intermediate = self._dense("intermediate", config.intermediate_size)
         self.output_dense = self._dense("output", config.hidden_size)
-        self.output_dropout = self._dropout(3 * index + 3)
+        self.output_dropout = self._dropout(2)
         self.output_layer_norm = self._layer_norm("output_LayerNorm")
 
     def _dense(self, name: str, outputs: int) -> keras.layers.Layer:
@@ -173,9 +172,11 @@ class EncoderLayer(Configured, keras.layers.Layer):
             self.config, outputs, self.seed, path, name=keras_name, dtype=self.dtype_policy
         )
 
-    def _dropout(self, site: int) -> Dropout:
+    def _dropout(self, number: int) -> Dropout:
         rate = self.config.hidden_dropout_prob
-        return Dropout(rate, site, seed=self.seed, dtype=self.dtype_policy)
+        return Dropout(
+            rate, layer_site(self.index, number), seed=self.seed, dtype=self.dtype_policy
+        )
 
     def _layer_norm(self, name: str) -> LayerNorm:
         return LayerNorm(self.config.layer_norm_epsilon, name=name, dtype=self.dtype_policy)
@@ -219,8 +220,8 @@ class EncoderLayer(Configured, keras.layers.Layer):
         # Post-norm, as in the paper: LayerNorm follows the residual sum.
         x = self.attention_layer_norm(x + attended)
         # XLA compiles the activation where gradients are taken.
-        is_fused = bool(training) if dropout is None else dropout.is_compiled
-        activate = self._training_activation if is_fused else self._activation
+        is_compiled = bool(training) if dropout is None else dropout.is_compiled
+        activate = self._training_activation if is_compiled else self._activation
         expanded = self.intermediate(x, activation=activate)  # [B, S, I]
         transformed = self.output_dense(expanded)
         transformed = self.output_dropout(transformed, dropout=dropout, training=training)

@@ -270,9 +270,8 @@ class BertForClassification(BertWithHead):
 
     def __init__(self, config: BertConfig, classes: int | None = None, **kwargs):
         super().__init__(config, classes, **kwargs)
-        classes = self.classes
         # One output is a score, as for STS-B, like in Hugging Face's models.
-        if classes == 1:
+        if self.classes == 1:
             self.head_losses = (REGRESSION_LOSS,)
         elif config.extra.get("problem_type") == _MULTI_LABEL:
             self.head_losses = (MULTI_LABEL_LOSS,)

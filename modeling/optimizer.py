@@ -273,9 +273,9 @@ class BertAdamW(AppliedRule, keras.optimizers.AdamW):
     Args:
       learning_rate: a number or a schedule, such as `WarmupDecay`.
       weight_decay: decay of the variables that are not excluded, times the learning rate.
+      global_clipnorm: largest norm of all gradients together.
       exclude_from_weight_decay: regular expressions, searched for in the names of variables
         ("kernel", "bias", ...), not in those of layers ("LayerNorm").
-      global_clipnorm: largest norm of all gradients together.
       kwargs: other arguments of `keras.optimizers.AdamW`.
 
     Examples:

@@ -14,7 +14,7 @@ from keras import ops
 
 from bert_common.errors import UserError
 from modeling.config import HEAD_DROPOUT, BertConfig
-from modeling.dropout import Dropout, DropoutStream
+from modeling.dropout import Dropout, DropoutStream, layer_site
 from modeling.encoder import BertEncoder, encoder_inputs
 from modeling.fit import (
     AddedLosses,
@@ -393,8 +393,7 @@ class LinearHead(Configured, keras.layers.Layer):
         self.dropout_rate = dropout_rate
         self.dropout = None
         if dropout_rate is not None:
-            # The encoder's sites are numbered 0...3 L.
-            site = 3 * config.num_hidden_layers + 1
+            site = layer_site(config.num_hidden_layers, 0)
             self.dropout = Dropout(dropout_rate, site, seed=seed, dtype="float32")
 
     def build(self, input_shape=None):

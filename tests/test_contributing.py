@@ -65,7 +65,9 @@ def test_the_tag_of_the_version_is_of_this_release():
 
 def test_workflows_call_make_and_pinned_actions_only():
     targets = set(re.findall(r"^(\w+):", (PROJECT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    for path in (PROJECT / ".github/workflows").iterdir():
+    workflows = list((PROJECT / ".github/workflows").iterdir())
+    assert workflows
+    for path in workflows:
         for job in yaml.safe_load(path.read_text("utf-8"))["jobs"].values():
             rows = job["strategy"]["matrix"]["include"]
             assert {row["target"].split()[0] for row in rows} <= targets

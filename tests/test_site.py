@@ -68,7 +68,9 @@ def test_links_lead_somewhere(site):
 
 
 def test_no_page_asks_another_host_for_anything(site):
-    for page in site.glob("*.html"):
+    pages = list(site.glob("*.html"))
+    assert pages
+    for page in pages:
         assert not _LOADED_FROM_ELSEWHERE.search(page.read_text("utf-8")), page.name
 
 
@@ -103,5 +105,7 @@ def test_flags_in_commands_are_not_broken(site):
 
 
 def test_notebooks_are_on_the_site(site):
-    for notebook in (PROJECT / "notebooks").glob("*.ipynb"):
+    notebooks = list((PROJECT / "notebooks").glob("*.ipynb"))
+    assert notebooks
+    for notebook in notebooks:
         assert (site / "notebooks" / notebook.name).exists()

@@ -20,6 +20,7 @@ from bert_tf.evaluation.significance import Difference, difference, relative_cha
 from bert_tf.extras.adaptation_plan import AdaptOptions, Plan, Step
 from bert_tf.extras.text_loss import TextLossOptions, column, make_windows, show_change
 from bert_tf.runs import contents, results
+from bert_tf.runs.data_notes import MANY_SUBWORDS, MUCH_UNKNOWN
 from bert_tf.training import run_directory
 from bert_tf.vocabulary.building import coverage
 from data_gen.text.folders import find_documents
@@ -33,9 +34,6 @@ _MAX_PASSES = 40
 # An interval over fewer documents says nothing.
 _MIN_HELD_OUT = 8
 _FEW_WORDS = 100_000
-# See bert_tf/runs/data_notes.py: English texts have 1.3 and .001 with the released vocabulary.
-_MANY_SUBWORDS = 2.0
-_MUCH_UNKNOWN = 0.02
 # A change of less is not worth a new model.
 _MIN_CHANGE = 0.01
 
@@ -249,7 +247,7 @@ def check_corpus(plan: Plan, checkpoint: Checkpoint) -> None:
         f"fit of the vocabulary: {fit.subwords_per_word:.2f} subwords per word, "
         f"{fit.unknown_share:.2%} [UNK]"
     )
-    if fit.subwords_per_word >= _MANY_SUBWORDS or fit.unknown_share > _MUCH_UNKNOWN:
+    if fit.subwords_per_word >= MANY_SUBWORDS or fit.unknown_share > MUCH_UNKNOWN:
         say(
             "warning: the vocabulary has few of the words: weights of this language are a better "
             "start, or --added_words"
@@ -311,18 +309,18 @@ def _task_scores(before: str, after: str) -> TaskScores:
     fields = {"id": int | str, "label": str, "true_label": str}
     scores = []
     for directory in (before, after):
-        hits = {}
+        correct = {}
         path = os.path.join(directory, "eval_predictions.jsonl")
         for row in json_files.read_objects(path, fields):
-            hits[row["id"]] = float(row["label"] == row["true_label"])
-        scores.append(hits)
+            correct[row["id"]] = float(row["label"] == row["true_label"])
+        scores.append(correct)
     first, second = scores
     if not first or first.keys() != second.keys():
         raise UserError(
             f"the predictions in {before} and {after} are not of the same texts: remove both "
             "directories, and give the same command again"
         )
-    means = [sum(hits.values()) / len(hits) for hits in scores]
+    means = [sum(correct.values()) / len(correct) for correct in scores]
     return TaskScores(means[0], means[1], difference(second, first))
 
 

@@ -19,10 +19,10 @@ _MAX_CLASSES = 20
 _FEW_EXAMPLES = 5
 # Share of [UNK] among the tokens above which the vocabulary does not fit the texts. English texts
 # have less than 0.1 % with the released vocabulary.
-_MUCH_UNKNOWN = 0.02
+MUCH_UNKNOWN = 0.02
 # Mean number of subwords of a word from which on the vocabulary does not fit the texts. English
 # texts have less than 1.3 with the released vocabulary.
-_MANY_SUBWORDS = 2.0
+MANY_SUBWORDS = 2.0
 # Examples that are searched for unknown words, and the number of their characters that are listed.
 _SEARCHED_EXAMPLES = 2000
 _LISTED_CHARACTERS = 5
@@ -116,7 +116,7 @@ def _describe_unknown_words(
     listed = ", ".join(f"{name} {share:.2%}" for name, share in shares.items())
     line = f"unknown words, [UNK] among the tokens: {listed}"
     worst = max(shares, key=shares.__getitem__)
-    if shares[worst] <= _MUCH_UNKNOWN:
+    if shares[worst] <= MUCH_UNKNOWN:
         return line
     line = f"warning: {line}: the vocabulary does not fit the texts"
     characters = _unknown_characters(sets[worst].source, tokenizer)
@@ -135,7 +135,7 @@ def _describe_subwords(words: Mapping[str, np.ndarray], tokenizer: Tokenizer) ->
     for name, ids in words.items():
         means[name] = len(ids) / max(np.count_nonzero(~continues[ids]), 1)
     line = f"subwords per word: {', '.join(f'{name} {mean:.1f}' for name, mean in means.items())}"
-    if max(means.values()) < _MANY_SUBWORDS:
+    if max(means.values()) < MANY_SUBWORDS:
         return line
     return f"warning: {line}: the vocabulary has few of the words; is it of another language?"
 

@@ -657,7 +657,7 @@ class DistillationOptions(Options):
         minimum=0,
         maximum=1,
         sweep=True,
-        default_text="0.9",
+        default_text=f"{DISTILLATION_WEIGHT:g}",
         only_with=("teacher_checkpoint",),
     )
 

@@ -1,10 +1,10 @@
-"""Results of the runs of a sweep or an experiment, each in the run's directory.
+"""Results of the runs of a sweep, each in the run's directory.
 
   run_result.json   version, sources and their digest, from the beginning of a run; of a complete
                     run also its metrics, its seconds and whether it is degenerate
 
-A result counts only if its sources are today's: options, and digests without paths, so that
-a directory can be moved. Used by `bert_tf/runs/sweep.py`.
+A result counts only if its sources, the options of the run, are today's. Used by
+`bert_tf/runs/sweep.py`; `bert_tf/runs/provenance.py` compares the files that a run is made from.
 """
 
 import dataclasses
@@ -34,31 +34,26 @@ class Result:
     """A run and its sources.
 
     Attributes:
-      sources: name of an option or input → its value, or the digest of its content.
-      metrics: name → value; empty if the run writes them elsewhere.
+      sources: name of an option → its value.
+      metrics: name → value; empty until it is complete.
       seconds: how long it took; None until it is complete.
       degenerate: whether it predicts the same for every example.
-      details: circumstances of the run, for people.
     """
 
     sources: Mapping[str, object]
     metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
     seconds: float | None = None
     degenerate: bool = False
-    details: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
     @property
     def is_complete(self) -> bool:
         return self.seconds is not None
 
 
-def read_result(directory: str, details: Mapping[str, object] | None = None) -> Result | None:
+def read_result(directory: str) -> Result | None:
     """Returns the result in a run's directory; None if no run has begun there.
 
     Raises `UserError` if it can't be read, was edited, or has another version.
-
-    Args:
-      details: the fields that its details must have, see `json_files.read_object`.
     """
     # A file that is missing is an empty object.
     path = os.path.join(directory, RESULT_FILE)
@@ -76,13 +71,11 @@ def read_result(directory: str, details: Mapping[str, object] | None = None) -> 
             f"{path}: 'digest' is not that of 'sources', which were edited: restore the file, or "
             f"move {directory} away"
         )
-    json_files.check_object(content, {"details": ({} if details is None else details)}, path)
     return Result(
         content["sources"],
         metrics=content.get("metrics") or {},
         seconds=content.get("seconds"),
         degenerate=bool(content.get("degenerate")),
-        details=content["details"],
     )
 
 
@@ -103,17 +96,13 @@ def digest(value: object) -> str:
 def differences(sources: Mapping[str, object], expected: Mapping[str, object]) -> list[str]:
     """Returns the differences between two sets of sources.
 
-    For example "learning_rate: 0.0001 → 5e-05", "corpus has other contents".
+    For example "learning_rate: 0.0001 → 5e-05".
     """
     changes = []
     # A name that one of them lacks has the value None.
     for name in sorted({*sources, *expected}):
         before = sources.get(name)
         after = expected.get(name)
-        if before == after:
-            continue
-        if str(before).startswith("sha256:") and str(after).startswith("sha256:"):
-            changes.append(f"{name} has other contents")
-        else:
+        if before != after:
             changes.append(f"{name}: {before} → {after}")
     return changes

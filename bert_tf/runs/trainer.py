@@ -52,7 +52,7 @@ class Trainer:
       weights: the model with its weights.
       phases: of the training.
       stop: signals to the process.
-      callbacks: TensorBoard, model card and trackers.
+      callbacks: TensorBoard, report, model card and trackers.
       test_metrics: scores of the predictions; None if there are none.
     """
 

@@ -1,4 +1,4 @@
-"""Callbacks of a run, as Keras has them: TensorBoard, model card and experiment trackers.
+"""Callbacks of a run, as Keras has them: TensorBoard, report, model card and experiment trackers.
 
 `CALLBACKS` in `bert_tf/runs/options.py` lists them by name.
 """

@@ -153,9 +153,9 @@ class CheckpointManager:
             expected = tuple(variable.shape)
             if shape is None:
                 problem = f"{prefix}: {path} is missing"
-                others = {key.split("/")[1] for key in bundle.shapes if key.startswith(_SLOTS)}
-                if path.startswith(_SLOTS) and others and path.split("/")[1] not in others:
-                    problem += f": it holds slots of another --optimizer, {min(others)}"
+                slots = {key.split("/")[1] for key in bundle.shapes if key.startswith(_SLOTS)}
+                if path.startswith(_SLOTS) and slots and path.split("/")[1] not in slots:
+                    problem += f": it holds slots of another --optimizer, {min(slots)}"
                 raise UserError(problem)
             if shape != expected:
                 raise UserError(

@@ -105,11 +105,11 @@ def multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:
     process can't join.
     """
     os.environ["TF_CONFIG"] = cluster.tf_config
-    others = [
+    other_processes = [
         cluster.describe(index) for index in range(len(cluster.names)) if index != cluster.index
     ]
     # A single write keeps the line whole, as other processes print to the same terminal.
-    sys.stderr.write(f"{cluster.describe()} waits for {', '.join(others)}\n")
+    sys.stderr.write(f"{cluster.describe()} waits for {', '.join(other_processes)}\n")
     sys.stderr.flush()
     # A signal ends the process at once here: Python's own handlers would wait with TensorFlow.
     for number in (signal.SIGINT, signal.SIGTERM):

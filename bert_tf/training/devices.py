@@ -47,13 +47,17 @@ class Devices:
     """Devices of a run and their settings.
 
     Attributes:
+      strategy: of the replicas.
       kind: "CPU", "GPU" or "TPU".
       description: for the report, e.g. "2 x GPU (MirroredStrategy)".
       dtype: Keras dtype policy: "float32", "mixed_bfloat16" or "mixed_float16".
+      jit_compile: whether XLA compiles the steps.
       compiles_by_work: whether XLA is used only if it saves time, see `speed.compiled_for`.
       why_compiled: reason for the decision of `compiled_for`, for the report.
       compute_capability: lowest one of the GPUs, e.g. (9, 0); None for other devices.
       tf32: whether GPUs may round the factors of float32 products to 10 bits.
+      is_chief: whether this process writes the files.
+      num_workers: number of processes of the run.
     """
 
     strategy: tf.distribute.Strategy

@@ -21,6 +21,7 @@ from bert_tf.training.batches import (
     take_part,
 )
 from bert_tf.training.optimizer import Optimizer
+from modeling.checkpoints.optimizer_state import INITIAL_LOSS_SCALE
 from modeling.dropout import stream_key, stream_of_key
 from modeling.losses import HeadLoss, InBatchLoss, SumOfLosses
 from modeling.replicas import sum_over_replicas
@@ -29,7 +30,6 @@ from modeling.xla import jit_compile_scope
 # Dynamic loss scaling of "Mixed precision training" (arXiv 1710.03740): the scale is halved on
 # overflow and doubled after so many updates without one.
 _STEPS_BEFORE_DOUBLING = 2000
-_INITIAL_LOSS_SCALE = 2.0**15
 # Upper bound of the sums of a step. A task has 4 to 8 and the step adds 2.
 _MAX_TOTALS = 32
 
@@ -52,7 +52,7 @@ class TrainingState:
         self.examples = _make_counter("examples")
         self.steps_since_overflow = _make_counter("steps_since_overflow")
         self.loss_scale = tf.Variable(
-            _INITIAL_LOSS_SCALE,
+            INITIAL_LOSS_SCALE,
             trainable=False,
             aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
         )

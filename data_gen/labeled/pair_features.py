@@ -162,15 +162,15 @@ def with_special_tokens(ids: np.ndarray, sizes: np.ndarray, vocabulary: Vocabula
     )
 
 
-def head_length(length, lose: str, is_first: bool = True):
+def head_length(length, truncation: str, is_first: bool = True):
     """Returns how many of the tokens that truncation leaves of a text come from its beginning.
 
     Args:
       length: number of tokens that are left: int, array or tensor, as is the result.
-      lose: see `encode_pairs`.
+      truncation: see `encode_pairs`.
       is_first: this is the first text of a pair.
     """
-    keeps_start, keeps_end = _keeps(lose, is_first)
+    keeps_start, keeps_end = _keeps(truncation, is_first)
     if keeps_start and keeps_end:
         return (length + 3) // 4
     if keeps_end:
@@ -179,21 +179,24 @@ def head_length(length, lose: str, is_first: bool = True):
     return length
 
 
-def _keeps(lose: str, is_first: bool = True) -> tuple[bool, bool]:
+def _keeps(truncation: str, is_first: bool = True) -> tuple[bool, bool]:
     """Returns whether truncation leaves tokens of the start of a text, and of its end."""
-    if lose == MIDDLE:
+    if truncation == MIDDLE:
         return True, True
-    reads_end = lose == START or (lose == START_OF_A and is_first)
+    reads_end = truncation == START or (truncation == START_OF_A and is_first)
     return not reads_end, reads_end
 
 
 def _encode_portion(
-    tokenizer: Tokenizer, max_seq_length: int, lose: str, texts: tuple[list[str], list[str] | None]
+    tokenizer: Tokenizer,
+    max_seq_length: int,
+    truncation: str,
+    texts: tuple[list[str], list[str] | None],
 ) -> PairFeatures:
     text_a, text_b = texts
     # One token more than fits shows that a text loses some.
     read = functools.partial(read_part, tokenizer, tokens=max_seq_length)
-    keeps_start, keeps_end = _keeps(lose)
+    keeps_start, keeps_end = _keeps(truncation)
     a_ids, a_length, _ = tokenizer.encode_batch(
         [read(text, keep_start=keeps_start, keep_end=keeps_end) for text in text_a]
     )
@@ -201,7 +204,7 @@ def _encode_portion(
         b_ids = np.zeros(0, np.int32)
         b_length = np.zeros_like(a_length)
     else:
-        keeps_start, keeps_end = _keeps(lose, is_first=False)
+        keeps_start, keeps_end = _keeps(truncation, is_first=False)
         b_ids, b_length, _ = tokenizer.encode_batch(
             [read(text, keep_start=keeps_start, keep_end=keeps_end) for text in text_b]
         )
@@ -218,9 +221,9 @@ def _encode_portion(
     # All tokens that are not written below are [SEP].
     input_ids = np.full(len(parts), tokenizer.vocabulary.sep_id, np.int32)
     input_ids[parts == 0] = tokenizer.vocabulary.cls_id
-    a_head = head_length(a_size, lose)
+    a_head = head_length(a_size, truncation)
     input_ids[parts == 1] = _truncate_rows(a_ids, a_length, a_size, a_head)
-    b_head = head_length(b_size, lose, is_first=False)
+    b_head = head_length(b_size, truncation, is_first=False)
     input_ids[parts == 3] = _truncate_rows(b_ids, b_length, b_size, b_head)
     return PairFeatures(
         input_ids=input_ids,

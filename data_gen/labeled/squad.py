@@ -39,7 +39,7 @@ _FIELDS = {"data": [{"paragraphs": [{"context": str, "qas": [_QUESTION]}]}]}
 _REMEDY = "change the file to the layout of SQuAD, or to rows of id, context, question and answers"
 
 # Fault of a line that is no JSON from its first character on.
-# A field in quotation marks at the beginning of a line is JSON, with more behind it.
+# A field in quotation marks at the beginning of a line is JSON, with more after it.
 _NO_JSON = re.compile(r"not JSON: (Expecting value at column 1|Extra data at column [0-9]+)")
 
 

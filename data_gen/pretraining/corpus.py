@@ -62,7 +62,7 @@ class Block:
     checksum: int
 
     def after(self, blocks: int, documents: int) -> "Block":
-        """Returns the block as it is numbered behind so many blocks and documents of other
+        """Returns the block as it is numbered after so many blocks and documents of other
         files."""
         return dataclasses.replace(
             self,

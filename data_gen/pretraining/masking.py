@@ -20,9 +20,9 @@ DEFAULT_RATIOS = "80,10,10"
 class MaskingRatios:
     """Probabilities of each replacement of a token that is to be predicted; they add up to 1."""
 
-    mask: float = 0.8
-    random: float = 0.1
-    same: float = 0.1
+    mask: float
+    random: float
+    same: float
 
     @classmethod
     def parse(cls, text: str) -> "MaskingRatios":

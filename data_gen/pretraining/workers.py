@@ -86,7 +86,7 @@ def make_instances(
 
     Args:
       number: number of the portion.
-      documents: its documents, and behind these others to draw random segments from.
+      documents: its documents, and after these others to draw random segments from.
       num_own: number of its documents.
 
     Returns:

@@ -267,8 +267,8 @@ def config_values(
     """Returns the keys of a `config.json` that makes transformers compute the same.
 
     Args:
-      pad_id: id of [PAD] in the vocabulary.
       tensors: original name → shape, which determine class and number of labels.
+      pad_id: id of [PAD] in the vocabulary.
     """
     values = {
         "architectures": [architecture_of(tensors, config.causal)],

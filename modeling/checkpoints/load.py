@@ -32,7 +32,6 @@ from modeling.checkpoints.companion_files import (
     check_run_of_best,
     check_vocabulary,
     known_casing,
-    read_best_record,
     read_task,
     read_task_file,
     settled_vocabulary,
@@ -52,7 +51,6 @@ from modeling.checkpoints.tensorflow_files import (
     SAVED_MODEL,
     TensorBundle,
     find_prefix,
-    latest_checkpoint,
     saved_model_of,
 )
 from modeling.checkpoints.weights import (
@@ -705,13 +703,10 @@ def dense_layers(vectors: SentenceVectors, size: int) -> tuple[DenseLayer, ...]:
 
 
 def step_of(checkpoint: CheckpointReader | None) -> int:
-    """Returns the updates that the weights of a checkpoint have seen; 0 if unknown."""
-    if checkpoint is None or checkpoint.directory is None:
+    """Returns the updates that the weights of a checkpoint have seen, by its name, e.g. ckpt-1000;
+    0 if unknown."""
+    if checkpoint is None or checkpoint.path is None:
         return 0
-    # Best weights have a record of their step; other checkpoints only show it in their names.
-    record = read_best_record(checkpoint.directory)
-    if record:
-        return record["step"]
     number = os.path.basename(checkpoint.path).rpartition("-")[2]
     return int(number) if number.isdecimal() else 0
 

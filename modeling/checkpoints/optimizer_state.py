@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from modeling.checkpoints.tensorflow_files import TensorBundle
 
 STEP = "global_step"
+# Scale of the loss at the beginning of a training in float16.
+INITIAL_LOSS_SCALE = 2.0**15
 _SLOTS = "optimizer/"
 # Name of a slot in our checkpoints → ending of its name in TensorFlow 1's.
 _ENDINGS = {"m": "/adam_m", "v": "/adam_v", "lamb_m": "/LAMB", "lamb_v": "/LAMB_1"}
@@ -62,7 +64,7 @@ def native_state(state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         "step": state[STEP],
         "examples": np.zeros((), np.int64),
         "steps_since_overflow": np.zeros((), np.int64),
-        "loss_scale": np.full((), 2.0**15, np.float32),
+        "loss_scale": np.full((), INITIAL_LOSS_SCALE, np.float32),
     }
     for slot, ending in _ENDINGS.items():
         for name, value in state.items():

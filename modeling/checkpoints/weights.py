@@ -653,11 +653,11 @@ def all_weights(layers: int) -> dict[str, Weight]:
 def native_path(name: str) -> str:
     """Returns the path in our checkpoints of a variable of the original, e.g.
     bert/pooler/dense/bias → encoder/pooler/dense/bias."""
-    # The classifier's names have no prefix, so this loop always returns.
+    # The last row takes every name: the classifier's have no prefix.
     for original, native in _PREFIXES:
         if name.startswith(original):
             return native + name.removeprefix(original)
-    raise ValueError(f"{name} has no path in our checkpoints")
+    raise AssertionError(f"{name} has no path in our checkpoints")
 
 
 def original_name(path: str) -> str:

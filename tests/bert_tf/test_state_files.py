@@ -29,7 +29,6 @@ _FILES = {
             "version": results.VERSION,
             "digest": results.digest(_SOURCES),
             "sources": _SOURCES,
-            "details": {},
             "metrics": {"f1": 0.5},
             "seconds": 1.5,
         },
@@ -44,7 +43,6 @@ _ACCEPTED = {
     ("task.json", "max_seq_length"): (None,),
     ("task.json", "pair"): (None, True),
     ("flags.json", "flags"): (None, {"a": None}),
-    ("run_result.json", "details"): ({"a": None},),
     ("run_result.json", "metrics"): (None,),
     ("run_result.json", "seconds"): (None, 1.5),
 }

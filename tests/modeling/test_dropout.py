@@ -97,7 +97,7 @@ def test_nothing_is_dropped_without_a_rate_or_outside_training():
         np.testing.assert_array_equal(layer(x, **options), x)
 
 
-def test_training_drops_by_keras_and_a_stream_decides_whatever_training_says():
+def test_training_drops_by_a_counter_and_a_stream_decides_whatever_training_says():
     x = tf.ones([64, 100])
     layer, same_seed = Dropout(RATE, 3, seed=1), Dropout(RATE, 3, seed=1)
     first, second = layer(x, training=True).numpy(), layer(x, training=True).numpy()

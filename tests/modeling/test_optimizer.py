@@ -91,7 +91,6 @@ def test_twenty_steps_of_lamb_in_fit_against_numpy_in_float64():
             value = expected[variable.name]
             difference = np.abs(variable.numpy() - value).max() / np.abs(value).max()
             differences[type(optimizer).__name__, variable.name] = difference
-    print(differences)
     for name in shapes:
         assert differences["BertLamb", name] < 1e-6
         assert differences["Lamb", name] > 1e-4

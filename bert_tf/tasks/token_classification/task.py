@@ -171,7 +171,7 @@ class TokenClassificationTask(FineTuningTask):
             for name, value in sorted(metrics.items()):
                 results[name.removeprefix("test_")] = value
             json_files.write(path, results)
-            trainer.log(f"its labels are known: {path}")
+            trainer.log(f"scores of the test set: {path}")
         return metrics
 
 

@@ -192,9 +192,6 @@ class Scripted(ClassificationTask):
             raise KeyboardInterrupt
         return Evaluation(run.step, {"accuracy": self.scores[run.step], "loss": 1.0})
 
-    def show_evaluation(self, run, evaluation):
-        """There is nothing to show."""
-
 
 def test_a_run_that_gets_no_better_ends_early_and_at_the_same_step_when_it_was_killed(
     folder, tmp_path, capsys

@@ -8,9 +8,17 @@ from hypothesis import strategies as st
 
 from bert_common.errors import UserError
 from data_gen.pretraining import masking as masking_module
-from data_gen.pretraining.masking import Draws, KeyedDraws, Masking, MaskingRatios, mask
+from data_gen.pretraining.masking import (
+    DEFAULT_RATIOS,
+    Draws,
+    KeyedDraws,
+    Masking,
+    MaskingRatios,
+    mask,
+)
 
 CLS, SEP, MASK, VOCAB = 2, 3, 4, 40
+RATIOS = MaskingRatios.parse(DEFAULT_RATIOS)
 IS_CONTINUATION = np.arange(VOCAB) >= 30
 
 
@@ -57,9 +65,7 @@ def words_of(row: np.ndarray) -> list[list[int]]:
 def test_rules_that_always_hold(seed, width, most, prob, whole_words, kind):
     rng = np.random.default_rng(seed)
     ids, length, sep = make_batch(rng, 12, width)
-    masking = Masking(
-        most, prob, MaskingRatios(), VOCAB, MASK, IS_CONTINUATION if whole_words else None
-    )
+    masking = Masking(most, prob, RATIOS, VOCAB, MASK, IS_CONTINUATION if whole_words else None)
     masked = mask(ids, length, sep, masking, draws_of(kind, seed, 12, width, most))
     assert masked.positions.shape == masked.labels.shape == (12, most)
     assert sum(masked.kind_counts.values()) == masked.count.sum()
@@ -94,9 +100,7 @@ def test_all_candidates_are_equally_likely(kind):
     rng = np.random.default_rng(0)
     ids, length, sep = make_batch(rng, 1, 12)
     many = [np.repeat(array, 20_000, axis=0) for array in (ids, length, sep)]
-    masked = mask(
-        *many, Masking(3, 0.15, MaskingRatios(), VOCAB, MASK), draws_of(kind, 1, 20_000, 12, 3)
-    )
+    masked = mask(*many, Masking(3, 0.15, RATIOS, VOCAB, MASK), draws_of(kind, 1, 20_000, 12, 3))
     counts = collections.Counter(masked.positions[np.arange(3) < masked.count[:, None]].tolist())
     candidates = [i for i in range(1, length[0] - 1) if i != sep[0]]
     assert set(counts) == set(candidates)

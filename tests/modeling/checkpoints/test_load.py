@@ -9,7 +9,13 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from modeling import BertConfig, BertForClassification, BertForPreTraining
-from modeling.checkpoints.load import load_weights, load_with_head, open_checkpoint, read_checkpoint
+from modeling.checkpoints.load import (
+    load_weights,
+    load_with_head,
+    open_checkpoint,
+    read_checkpoint,
+    step_of,
+)
 from modeling.checkpoints.tensorflow_files import checkpoint_of, latest_checkpoint, weight_variables
 from modeling.checkpoints.weights import original_names
 from tests import refusals
@@ -20,6 +26,16 @@ from tests.tiny import CONFIG, TOKENS, write_tiny
 
 def save(folder, name="ckpt-1", config=SMALL):
     return checkpoint_of(weight_variables(BertForPreTraining(config))).write(str(folder / name))
+
+
+def test_the_step_is_that_of_the_checkpoint_which_is_read(tmp_path):
+    (tmp_path / "bert_config.json").write_text(json.dumps(SMALL.to_dict()))
+    earlier = save(tmp_path, "ckpt-4")
+    save(tmp_path, "ckpt-8")
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "ckpt-8"\n')
+    assert step_of(read_checkpoint(earlier)) == 4
+    assert step_of(read_checkpoint(str(tmp_path))) == 8
+    assert step_of(None) == 0
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,12 @@ from bert_tf.tasks.pretraining.data import (
 from bert_tf.tasks.pretraining.graph_masking import mask_in_graph
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset, training_dataset
-from data_gen.pretraining.masking import Masking, MaskingRatios, predictions_of
+from data_gen.pretraining.masking import (
+    DEFAULT_RATIOS,
+    Masking,
+    MaskingRatios,
+    predictions_of,
+)
 from data_gen.pretraining.record_writer import RecordWriter
 from data_gen.pretraining.schema import MASK_FEATURES, Schema
 from tests.bert_tf.training.common import TINY
@@ -23,7 +28,8 @@ from tests.data_gen.pretraining.packed_rows import split_row
 from tests.refusals import assert_refused
 
 WIDTH, PREDICTIONS, MASK = 40, 6, 4
-MASKING = Masking(PREDICTIONS, 0.15, MaskingRatios(), TINY.vocab_size, MASK)
+RATIOS = MaskingRatios.parse(DEFAULT_RATIOS)
+MASKING = Masking(PREDICTIONS, 0.15, RATIOS, TINY.vocab_size, MASK)
 LENGTH = np.random.default_rng(3).integers(5, WIDTH + 1, 60)
 
 
@@ -131,9 +137,7 @@ def test_masks_of_tensorflow_operations_are_those_of_numpy(packed, words):
 
 def test_a_row_never_has_more_predictions_than_fit():
     _, features = without_masks(packed=True)
-    found = masked(
-        features, masking=Masking(PREDICTIONS, 0.5, MaskingRatios(), TINY.vocab_size, MASK)
-    )
+    found = masked(features, masking=Masking(PREDICTIONS, 0.5, RATIOS, TINY.vocab_size, MASK))
     assert found["masked_lm_positions"].shape == (len(features["input_ids"]), PREDICTIONS)
     changed = found["input_ids"] != features["input_ids"]
     assert (changed.sum(1) <= found["masked_lm_weights"].sum(1)).all()
