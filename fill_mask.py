@@ -4,8 +4,8 @@
   python fill_mask.py --init_checkpoint=DIR < sentences.txt      # one per line
 
 The checkpoint is a run directory of run_pretraining.py, one of its ckpt-N prefixes, an original
-bert_model.ckpt with bert_config.json and vocab.txt beside it, a Hugging Face directory or a
-checkpoint of the Model Garden.
+bert_model.ckpt with bert_config.json and vocab.txt beside it, a Hugging Face directory, or any
+other checkpoint of docs/checkpoints.md.
 """
 
 from bert_common import cli

@@ -36,6 +36,7 @@ _OPTIONAL = {
     "tensorflow_text": ("tensorflow-text", "text"),
     "onnx": ("onnx", "onnx"),
     "onnxruntime": ("onnxruntime", "onnx"),
+    "ai_edge_litert": ("ai-edge-litert", "litert"),
     "huggingface_hub": ("huggingface_hub", "hub"),
     "pyarrow": ("pyarrow", "parquet"),
     "apache_beam": ("apache-beam", "beam"),

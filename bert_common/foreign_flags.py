@@ -5,11 +5,11 @@ from collections.abc import Container
 # Name elsewhere → names here, of which the first that a script has is meant; a value follows "=".
 _NAMES = {
     "batch_size": ("train_batch_size",),
-    "bf16": ("precision=mixed_bfloat16",),
+    "bf16": ("precision=bfloat16",),
     "bert_model": ("init_checkpoint",),
     "checkpoint": ("init_checkpoint",),
     "epochs": ("num_train_epochs",),
-    "fp16": ("precision=mixed_float16",),
+    "fp16": ("precision=float16",),
     "gradient_clip_val": ("max_grad_norm",),
     "label_column_name": ("label_column",),
     "lr": ("learning_rate",),
@@ -23,7 +23,7 @@ _NAMES = {
     "num_epochs": ("num_train_epochs",),
     "output": ("output_dir", "output_file"),
     "patience": ("early_stopping_patience",),
-    "per_device_eval_batch_size": ("eval_batch_size",),
+    "per_device_eval_batch_size": ("predict_batch_size", "eval_batch_size"),
     "per_device_train_batch_size": ("train_batch_size",),
     "per_gpu_train_batch_size": ("train_batch_size",),
     "pretrained_model_name_or_path": ("init_checkpoint",),

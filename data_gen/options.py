@@ -180,7 +180,8 @@ class CorpusOptions(EngineOptions):
     input_format: str = option(
         "auto",
         "Format of the input. text: plain text; json: one object per line; wiki: WikiExtractor's "
-        "<doc …>; auto: recognized by each file's beginning, Parquet as well.",
+        "<doc …>; auto: recognized by each file's beginning, as are CSV, TSV, JSON lists, WET "
+        "and Parquet files.",
         choices=("auto", "text", "json", "wiki"),
     )
     text_field: str = option(

@@ -6,8 +6,8 @@ r"""Text in any common format → one sentence per line and a blank line between
   python data_gen/prepare_corpus.py --input_file=docs.jsonl --text_field=body \
       --output_file=corpus/train.txt.gz
 
-Input: plain text, JSON lines and WikiExtractor output, gzipped or not. Output: what
-`vocab/build_vocab.py` and `create_pretraining_data.py` read. All cores split sentences, a few
+Input: plain text, JSON, CSV, TSV, WikiExtractor output, WET or Parquet, compressed or not. Output:
+what `vocab/build_vocab.py` and `create_pretraining_data.py` read. All cores split sentences, a few
 megabytes of text are in memory at a time, and the output is the same for any number of workers.
 docs/corpus.md explains the rest.
 """

@@ -101,8 +101,8 @@ class InputOptions(Options):
         "Maximum number of tokens that the model sees at once. Longer inputs are truncated; "
         "contexts of questions are read in windows.",
         minimum=3,
-        default_text="as it was fine-tuned; else 512, for question answering 384, or as many as it "
-        "has positions",
+        default_text="as it was fine-tuned; else 512, for question answering 384, for multiple "
+        "choice and sentence embeddings 128, or as many as it has positions",
     )
 
 
@@ -216,7 +216,8 @@ class FileOptions(TrainedModelOptions):
     input_file: str = option("-", "File with one input per line; - is standard input.", path=FILE)
     output_file: str = option(
         "-",
-        "File for JSON lines, which appears when it is complete; - is standard output.",
+        "File for JSON lines, which appears when it is complete; - is standard output. A table is "
+        "answered by a table if the name ends in .csv.",
         path=OUTPUT,
     )
 

@@ -17,6 +17,11 @@ def test_every_name_exists_in_some_script(project):
     }
     for names in _NAMES.values():
         assert all(name.partition("=")[0] in known for name in names), names
+    precision = next(
+        option for option in declared_options(ClassificationOptions) if option.name == "precision"
+    )
+    for name in ("bf16", "fp16"):
+        assert _NAMES[name][0].partition("=")[2] in precision.choices
     assert len(_NAMES) >= 25
 
 
@@ -25,7 +30,7 @@ def test_every_name_exists_in_some_script(project):
     [
         ("--lr=1e-3", "--learning_rate"),
         ("--epochs=3", "--num_train_epochs"),
-        ("--fp16", "--precision=mixed_float16"),
+        ("--fp16", "--precision=float16"),
         ("--model_name_or_path=x", "--init_checkpoint"),
         ("--per_device_train_batch_size=8", "--train_batch_size"),
     ],

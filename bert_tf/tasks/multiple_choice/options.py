@@ -69,8 +69,8 @@ class MultipleChoiceOptions(
     # "auto" is ambiguous if the choices themselves are numbers or letters.
     label_kind: str = option(
         "auto",
-        "Name of the right choice: its number from 0, its letter from A, or its text. auto: "
-        "the one that fits all labels of a file.",
+        "Name of the right choice: its number from 0 (from 1 where the labels show that), its "
+        "letter from A, or its text. auto: the one that fits all labels of a file.",
         choices=LABEL_KINDS,
         only_with=_IS_CUSTOM,
     )
