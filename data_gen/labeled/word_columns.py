@@ -56,6 +56,8 @@ _HEADER = re.compile(
     re.IGNORECASE,
 )
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]+)*:")
+# A character, or half of one twice, and its place in its word.
+_PLACED = re.compile(r"\S{1,2}[0-9]")
 # "SpaceAfter=No|name=B-PER": the tag among features.
 _FEATURES = re.compile(r"^(?:.*\|)?[^=|]+=([Oo]|[BIESLUMWbieslumw]-[^|]+)(?:\|.*)?$")
 # Share of the lines that have as many columns: others are faults.
@@ -206,6 +208,7 @@ def read_word_columns(
     if note:
         source.guesses.append(note)
     _strip_language(rows, word_columns.word, source)
+    _strip_places(rows, word_columns.word, source)
     yield from _sentences(
         rows.without(_no_words(rows, word_columns)), word_columns, source, reads_brackets
     )
@@ -232,6 +235,18 @@ def _strip_language(rows: _Rows, column: int, source: SourceFile) -> None:
         return
     rows.columns[column] = tuple([word[language.end() :] for word in words])
     source.guesses.append(f"every word begins with {quoted(language[0])}, which is left out")
+
+
+def _strip_places(rows: _Rows, column: int, source: SourceFile) -> None:
+    """Removes the digit after every character of Weibo NER, its place in its word, in place."""
+    words = rows.columns[column]
+    if len(words) < _FEW_LINES or not all(map(_PLACED.fullmatch, words)):
+        return
+    places = [int(word[-1]) for word in words]
+    num_next = sum(place in (0, last + 1) for last, place in itertools.pairwise(places))
+    if any(places) and num_next >= _MOST * (len(places) - 1):
+        rows.columns[column] = tuple([word[:-1] for word in words])
+        source.guesses.append("after every character stands its place in its word, which is left out")
 
 
 def _read_rows(source: SourceFile, is_table: bool) -> tuple[_Layout, _Rows]:

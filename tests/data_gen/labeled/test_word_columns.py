@@ -133,6 +133,17 @@ def test_words_and_tags_are_found(write, name):
     assert (found.documents is not None) == ("newdoc" in text or name.startswith("CoNLL"))
 
 
+def test_places_of_characters_in_words(write):
+    """As in weiboNER_2nd_conll.train; words that only end in digits are left as they are."""
+    rows = "大0\tB-ORG\n学1\tI-ORG\n\ufffd\ufffd0\tO\n同0\tO\n宿1\tO\n舍2\tO\n\n"
+    found = read_tagged_file(SourceFile(write(rows * 3), "train_file"), tag_scheme="auto")
+    assert found.words == ["大", "学", "\ufffd\ufffd", "同", "宿", "舍"] * 3
+    assert any("its place in its word" in note for note in found.notes)
+    rows = "Q1\tB-T\nQ3\tO\nH2\tB-T\nB9\tO\n\n"
+    found = read_tagged_file(SourceFile(write(rows * 3), "train_file"), tag_scheme="auto")
+    assert found.words == ["Q1", "Q3", "H2", "B9"] * 3
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_plain_tags_before_or_after_their_words(write, is_first):
     path = write(text_of(lambda s, n, w, t, p: f"{p}\t{w}" if is_first else f"{w}\t{p}"))
