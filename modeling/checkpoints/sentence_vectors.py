@@ -22,10 +22,10 @@ from bert_common import files, json_files
 from bert_common.errors import UserError
 from data_gen.tokenization.settings import (
     ABOUT_FILES,
-    TOKENIZER_CONFIG_FILE,
     Applied,
     Rule,
     check_keys,
+    read_settings,
 )
 from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING, read_task
 from modeling.checkpoints.reader import CheckpointReader
@@ -64,19 +64,17 @@ _PROMPTS_KEYS: dict[str, Rule] = {
 _LENGTH_KEYS: dict[str, Rule] = {
     "max_seq_length": Applied(int | None, smallest=1),
     "do_lower_case": Applied(bool | None),
+    # With arguments of its own the library makes another model of the same files.
     **dict.fromkeys(
-        (
-            "config_args",
-            "modality_config",
-            "model_args",
-            "module_output_name",
-            "processing_kwargs",
-            "tokenizer_args",
-            "transformer_task",
-            "unpad_inputs",
-        ),
-        ABOUT_FILES,
+        ("config_args", "model_args", "processing_kwargs", "tokenizer_args"), (None, {})
     ),
+    # States of the last layer, or the scores of a head.
+    "modality_config": (
+        None,
+        {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
+        {"text": {"method": "forward", "method_output_name": "logits"}},
+    ),
+    **dict.fromkeys(("module_output_name", "transformer_task", "unpad_inputs"), ABOUT_FILES),
 }
 _ARRAYS_SAY = "the arrays say it"
 _MODULE_KEYS: dict[str, dict[str, Rule]] = {
@@ -97,6 +95,7 @@ _MODULE_KEYS: dict[str, dict[str, Rule]] = {
     "Dense": {
         "activation_function": Applied(str),
         **dict.fromkeys(("in_features", "out_features", "bias"), _ARRAYS_SAY),
+        "use_residual": (None, False),
         "module_input_name": (None, "sentence_embedding"),
         "module_output_name": (None, "sentence_embedding"),
     },
@@ -257,7 +256,7 @@ def _sentence_vectors(root: str, directory: str, modules: list[tuple[str, str]])
     for name, path in modules[1:]:
         if name == "Pooling":
             poolings.append(_pooling(os.path.join(root, path), has_prompts=any(prompts.values())))
-        elif name == "Normalize":
+        elif name == "Normalize" and poolings:
             normalize = True
         # It acts in training only.
         elif name == "Dropout":
@@ -278,15 +277,10 @@ def _sentence_vectors(root: str, directory: str, modules: list[tuple[str, str]])
     # Early versions wrote the name of the function.
     similarity = (settings.get("similarity_fn_name") or "cosine").removesuffix("_score")
     lengths, _ = _read_keys(os.path.join(directory, _LENGTH_FILE), _LENGTH_KEYS)
-    tokenizer = json_files.read_object(os.path.join(directory, TOKENIZER_CONFIG_FILE))
-    length = lengths.get("max_seq_length") or tokenizer.get("model_max_length")
-    # Tokenizers without a limit have 1e30 here, a float or not.
-    if length is not None and length >= 1 << 30:
-        length = None
     return SentenceVectors(
         pooling=", ".join(poolings + unsupported),
         normalize=normalize,
-        max_seq_length=None if length is None else int(length),
+        max_seq_length=lengths.get("max_seq_length") or read_settings(directory).max_length,
         prompts=prompts,
         default_prompt_name=default_prompt,
         similarity="cosine" if similarity == "cos_sim" else similarity,
@@ -343,13 +337,9 @@ def write_vectors(
             "prompts": vectors.prompts,
             "default_prompt_name": vectors.default_prompt_name,
             "similarity_fn_name": vectors.similarity,
+            "truncate_dim": vectors.truncate_dim,
         },
     }
-    if vectors.truncate_dim:
-        contents[_PROMPTS_FILE] = {
-            **contents[_PROMPTS_FILE],
-            "truncate_dim": vectors.truncate_dim,
-        }
     # The library itself writes no directory for Normalize, a module without files.
     files.make_directories(os.path.join(directory, _POOLING_DIRECTORY))
     for name, content in contents.items():

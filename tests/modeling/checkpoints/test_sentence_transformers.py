@@ -186,6 +186,35 @@ def test_a_dense_layer_of_other_vectors_is_refused(written, tmp_path):
     assert_refused(lambda: read_checkpoint(str(path)), "2_Dense/config.json", "module_input_name")
 
 
+@pytest.mark.parametrize(
+    "file, values, key",
+    [
+        ("2_Dense__config", {"activation_function": "Tanh", "use_residual": True}, "use_residual"),
+        (
+            "sentence_bert_config",
+            {"modality_config": {"text": {"method_output_name": ["hidden_states", -2]}}},
+            "modality_config",
+        ),
+        ("sentence_bert_config", {"config_args": {"num_hidden_layers": 1}}, "num_hidden_layers"),
+        ("sentence_bert_config", {"tokenizer_args": {"model_max_length": 6}}, "model_max_length"),
+        (
+            "sentence_bert_config",
+            {"processing_kwargs": {"text": {"add_special_tokens": False}}},
+            "add_special_tokens",
+        ),
+    ],
+)
+def test_what_makes_another_model_of_the_files_is_refused(written, tmp_path, file, values, key):
+    contents = {
+        "modules": modules("Transformer", "Pooling", "Dense"),
+        "2_Dense__config": {"activation_function": "Tanh"},
+        "sentence_bert_config": {"model_args": {}},
+    }
+    assert read_checkpoint(str(changed(written, tmp_path / "plain", **contents))).notes == ()
+    path = changed(written, tmp_path / "other", **{**contents, file: values})
+    assert_refused(lambda: read_checkpoint(str(path)), f"{file.replace('__', '/')}.json", key)
+
+
 def test_an_incomplete_dense_module_is_refused(written, tmp_path):
     contents = {"modules": modules("Transformer", "Pooling", "Dense"), "2_Dense__config": {}}
     path = str(changed(written, tmp_path / "other", **contents))
@@ -206,6 +235,14 @@ def test_an_incomplete_dense_module_is_refused(written, tmp_path):
             "'mean and max'",
         ),
         ({"modules": modules("Transformer", "Pooling", "LSTM")}, "'mean, LSTM'"),
+        # It finds no vector there to scale.
+        (
+            {
+                "modules": modules("Transformer", "Normalize", "Pooling"),
+                "2_Pooling__config": {"pooling_mode": "mean"},
+            },
+            "'mean, Normalize'",
+        ),
         (
             {
                 "1_Pooling__config": {"pooling_mode": "mean", "include_prompt": False},
