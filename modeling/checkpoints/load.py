@@ -289,7 +289,12 @@ def _file_of_weights(path: str, prefix: str | None) -> str:
     elif files.exists(path):
         names = [path]
     _refuse_adapter(names)
-    candidates = [name for name in names if name.endswith(_INDEX)]
+    # MLX writes an index of a single file, too, which needs none.
+    candidates = [
+        name
+        for name in names
+        if name.endswith(_INDEX) and name.removesuffix(".index.json") not in names
+    ]
     parts = tuple(name.removesuffix(_INDEX) + "-" for name in candidates)
     encoders = []
     h5_files = []

@@ -383,13 +383,14 @@ def _modules(directory: str) -> list[tuple[str, str]]:
     for row in rows:
         json_files.check_object(row, {"type": str, "path": str}, path)
         # A stranger must not choose which files are read.
-        parts = re.split(r"[/\\]", row["path"])
-        if os.path.isabs(row["path"]) or files.is_remote(row["path"]) or ".." in parts:
+        folder = row["path"]
+        parts = re.split(r"[/\\]", folder)
+        if os.path.isabs(folder) or files.is_remote(folder) or ".." in parts:
             raise UserError(
-                f"{path}: {row['path']!r} leads out of the directory of the model: the folders of "
+                f"{path}: {folder!r} leads out of the directory of the model: the folders of "
                 "modules must be in it"
             )
-        modules.append((row["type"].rpartition(".")[2], row["path"]))
+        modules.append((row["type"].rpartition(".")[2], folder))
     if modules[0][0] not in _ENCODERS:
         raise UserError(
             f"{path}: the first module is {modules[0][0]}, a {_ENCODERS[0]} is expected: others "

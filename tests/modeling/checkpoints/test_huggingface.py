@@ -259,6 +259,20 @@ def test_a_configuration_that_contradicts_the_tensors(tmp_path, key, value, mess
     assert_refused(tmp_path, message)
 
 
+def test_an_index_of_a_single_file_beside_it(tmp_path):
+    """MLX writes one."""
+    weights = random_weights()
+    write_huggingface(tmp_path, weights)
+    weight_map = dict.fromkeys(huggingface_tensors(weights), "model.safetensors")
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    assert read_checkpoint(str(tmp_path)).path == str(tmp_path / "model.safetensors")
+    # An index of parts from before stands for another model.
+    (tmp_path / "model.safetensors").rename(tmp_path / "model-00001-of-00001.safetensors")
+    write_huggingface(tmp_path, weights)
+    assert_refused(tmp_path, "is a part of a model")
+
+
 def test_two_candidates(tmp_path, golden):
     write_huggingface(tmp_path, random_weights())
     shutil.copy(tmp_path / "model.safetensors", tmp_path / "other.safetensors")
