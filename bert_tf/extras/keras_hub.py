@@ -113,8 +113,11 @@ def read_keras_hub(path: str) -> CheckpointReader:
     for number, weights_path in enumerate(paths):
         weights_file = H5File(weights_path)
         for name in weights_file.shapes:
-            if not _NOT_WEIGHTS.search(name):
-                stored[number, _plain(name)] = (weights_file, name)
+            key = _plain(name)
+            # KerasHub before 0.30 repeats the encoder in the file of the task.
+            is_repeated = number > 0 and key.count(_LAYERS) > 1
+            if not is_repeated and not _NOT_WEIGHTS.search(name):
+                stored[number, key] = (weights_file, name)
     rows = _rows(path, stored)
     weights = {}
     unused = {}

@@ -94,6 +94,17 @@ def test_files_of_keras_2(preset):
     assert_same(read_all(preset), expected)
 
 
+def test_presets_before_version_0_30(preset):
+    """The file of the task held the encoder, too."""
+    expected = read_all(preset)
+    with (
+        h5py.File(preset / "model.weights.h5") as encoder,
+        h5py.File(preset / "task.weights.h5", "r+") as task,
+    ):
+        encoder.copy("layers", task.create_group("layers/bert_backbone"))
+    assert_same(read_all(preset), expected)
+
+
 def test_bfloat16(preset):
     name = "layers/dense/vars/1"
     with h5py.File(preset / "model.weights.h5", "r+") as file:
