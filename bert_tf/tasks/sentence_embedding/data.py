@@ -86,9 +86,11 @@ class SentenceExamples(Examples):
     ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
         texts = self.texts[indices]
         lengths = self.text_lengths[indices]
+        # The maximum over all replicas, as their rows are padded to the same length. Poolings need
+        # a token, also where no example of the batch has a text in this place.
+        longest = np.maximum(lengths.max(axis=0), 1)
         # Round up: -(-a // b) is ceil(a / b).
-        # The maximum over all replicas, as their rows are padded to the same length.
-        longest = -(-lengths.max(axis=0) // _LENGTH_STEP) * _LENGTH_STEP
+        longest = -(-longest // _LENGTH_STEP) * _LENGTH_STEP
         values = {name: values[indices] for name, values in self.values.items()}
         is_real = np.arange(len(indices))[:, None] < num_real
         # Losses compare ids to find equal texts in a batch, which are no negatives of each other.

@@ -1,6 +1,8 @@
 """Training steps of sentence vectors: a large batch in micro-batches, and against
 sentence-transformers."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -88,6 +90,23 @@ def test_a_batch_in_micro_batches_has_the_gradient_of_the_whole():
     found = train(4)
     for name, value in whole.items():
         np.testing.assert_allclose(found[name], value, rtol=2e-4, atol=2e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_a_batch_without_any_hard_negative_is_one_of_pairs(pooling):
+    model = BertForSentenceEmbedding(EXACT, seed=3, pooling=pooling)
+    pairs = make_examples(BATCH, 2)
+    texts = np.pad(pairs.texts, ((0, 0), (0, 1)), constant_values=NO_TEXT)
+    found = []
+    for examples in (pairs, dataclasses.replace(pairs, texts=texts)):
+        batch = assemble(examples, np.arange(BATCH), BATCH, LENGTHS)
+        with tf.GradientTape() as tape:
+            losses, _ = InBatchNegatives("x").measure(model(batch), batch["text_ids"])
+        variables = raw_variables(model)
+        found.append(tape.gradient(losses, variables, unconnected_gradients="zero"))
+    for name, gradient in found[0].items():
+        expected, own = tf.convert_to_tensor(gradient), tf.convert_to_tensor(found[1][name])
+        np.testing.assert_allclose(own, expected, atol=1e-5, err_msg=name)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
