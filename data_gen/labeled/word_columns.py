@@ -246,7 +246,9 @@ def _strip_places(rows: _Rows, column: int, source: SourceFile) -> None:
     num_next = sum(place in (0, last + 1) for last, place in itertools.pairwise(places))
     if any(places) and num_next >= _MOST * (len(places) - 1):
         rows.columns[column] = tuple([word[:-1] for word in words])
-        source.guesses.append("after every character stands its place in its word, which is left out")
+        source.guesses.append(
+            "every character is followed by its place in its word, which is left out"
+        )
 
 
 def _read_rows(source: SourceFile, is_table: bool) -> tuple[_Layout, _Rows]:
