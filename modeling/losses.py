@@ -85,7 +85,9 @@ def _compiled_cross_entropy(logits, labels):
     XLA would transpose and copy all logits for the gathers and the scatter of
     `softmax_cross_entropy`; comparisons with the label need neither.
     """
-    is_label = tf.range(logits.shape[-1], dtype=tf.int32)[None] == labels[:, None]  # [R, C]
+    # A start or an end is one of the tokens, whose number differs from batch to batch.
+    classes = tf.range(tf.shape(logits)[-1])
+    is_label = classes[None] == labels[:, None]  # [R, C]
 
     @tf.custom_gradient
     def losses_of(scores):

@@ -13,18 +13,23 @@ from modeling.fine_tuning import (
     TOKEN_CLASSIFICATION_LOSS,
 )
 from modeling.losses import distillation_loss, mean_soft_labels, softmax_cross_entropy
+from modeling.xla import jit_compile_scope
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 3000.0])
+@pytest.mark.parametrize("num_classes", [40, None])
 @pytest.mark.parametrize("jit_compile", [False, True])
-def test_losses_and_gradients_are_those_of_float64(scale, jit_compile):
+def test_losses_and_gradients_are_those_of_float64(scale, jit_compile, num_classes):
+    """In both forms, of a known number of classes and, as of starts and ends, of any."""
     rng = np.random.default_rng(0)
     logits = (rng.normal(size=(6, 40)) * scale).astype(np.float32)
     labels, weights = rng.integers(0, 40, 6), rng.random(6).astype(np.float32)
 
-    @tf.function(jit_compile=jit_compile)
+    @tf.function(
+        jit_compile=jit_compile, input_signature=[tf.TensorSpec([6, num_classes], tf.float32)]
+    )
     def run(scores):
-        with tf.GradientTape() as tape:
+        with jit_compile_scope(jit_compile), tf.GradientTape() as tape:
             tape.watch(scores)
             losses, predictions = softmax_cross_entropy(scores, tf.constant(labels))
             total = tf.reduce_sum(losses * weights)
@@ -37,7 +42,8 @@ def test_losses_and_gradients_are_those_of_float64(scale, jit_compile):
     exact = (special.softmax(logits.astype(np.float64), axis=-1) - np.eye(40)[labels]) * weights[
         :, None
     ]
-    np.testing.assert_allclose(gradient, exact, rtol=0, atol=1e-6)
+    # The exponent of the compiled form has the rounding of a float32 of some 60.
+    np.testing.assert_allclose(gradient, exact, rtol=0, atol=3e-6)
 
 
 def test_of_equal_scores_the_first_is_predicted():

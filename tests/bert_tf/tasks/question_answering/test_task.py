@@ -15,6 +15,7 @@ from bert_tf.training.run_directory import read_metrics
 from data_gen.labeled.squad import read_squad
 from modeling.checkpoints.load import read_checkpoint
 from tests.bert_tf.tasks.question_answering import toy_squad
+from tests.modeling.checkpoints.common import read_all
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +134,27 @@ def test_it_learns_to_answer(folder, version_1):
     assert (version_1 / "eval_results.txt").read_text().splitlines()[
         0
     ] == f"exact = {results['exact']}"
+
+
+def test_xla_compiles_batches_of_several_lengths(folder, tmp_path):
+    """Starts and ends are classes whose number is the length of the batch."""
+    weights = []
+    for jit_compile in ("false", "true"):
+        directory = tmp_path / jit_compile
+        options = toy(
+            folder,
+            directory,
+            jit_compile=jit_compile,
+            # Where lengths are compiled, fewer of them are batched together.
+            original_batches=True,
+            num_train_epochs=1,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+        )
+        assert run(options) == 0
+        weights.append(read_all(directory))
+    for name, value in weights[0].items():
+        np.testing.assert_allclose(weights[1][name], value, atol=2e-3, err_msg=name)
 
 
 def test_a_student_learns_the_answers_of_its_teacher(folder, version_1, tmp_path):
