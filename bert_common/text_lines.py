@@ -97,7 +97,8 @@ def decoded_lines(
         lines = (line.encode() for line in io.StringIO(text, newline="\n"))
     elif not first.endswith(b"\n"):
         # A file without LF may end its lines by CR alone, as some spreadsheets do.
-        lines = [part for line in lines for part in _MAC_LINE.findall(line)]
+        chunks = lines
+        lines = (part for chunk in chunks for part in _MAC_LINE.findall(chunk))
     for number, line in enumerate(lines, 1):
         if len(line) > LONGEST_LINE:
             raise UserError(
