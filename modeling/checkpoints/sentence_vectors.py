@@ -77,6 +77,9 @@ _LENGTH_KEYS: dict[str, Rule] = {
     **dict.fromkeys(("module_output_name", "transformer_task", "unpad_inputs"), ABOUT_FILES),
 }
 _ARRAYS_SAY = "the arrays say it"
+_OF_A_TEXT: dict[str, Rule] = dict.fromkeys(
+    ("module_input_name", "module_output_name"), (None, "sentence_embedding")
+)
 _MODULE_KEYS: dict[str, dict[str, Rule]] = {
     "Pooling": {
         "pooling_mode": Applied(str | list[str] | None),
@@ -96,9 +99,9 @@ _MODULE_KEYS: dict[str, dict[str, Rule]] = {
         "activation_function": Applied(str),
         **dict.fromkeys(("in_features", "out_features", "bias"), _ARRAYS_SAY),
         "use_residual": (None, False),
-        "module_input_name": (None, "sentence_embedding"),
-        "module_output_name": (None, "sentence_embedding"),
+        **_OF_A_TEXT,
     },
+    "Normalize": _OF_A_TEXT,
 }
 # The first versions called the encoder's module BERT.
 _ENCODERS = ("Transformer", "BERT")
@@ -194,13 +197,12 @@ def with_sentence_files(checkpoint: CheckpointReader, directory: str) -> Checkpo
 
 def _unknown_sentence_keys(directory: str) -> list[str]:
     """Returns a line for each file of sentence-transformers with keys that are unknown here."""
-    directory = directory.rstrip("/")
     notes = []
     for root in _sentence_roots(directory):
         modules = _modules(root)
         if not modules:
             continue
-        tables: list[tuple[str, Mapping[str, Rule]]] = [
+        tables = [
             (os.path.join(root, _PROMPTS_FILE), _PROMPTS_KEYS),
             (os.path.join(directory, _LENGTH_FILE), _LENGTH_KEYS),
         ]
@@ -258,12 +260,10 @@ def _sentence_vectors(root: str, directory: str, modules: list[tuple[str, str]])
             poolings.append(_pooling(os.path.join(root, path), has_prompts=any(prompts.values())))
         elif name == "Normalize" and poolings:
             normalize = True
-        # It acts in training only.
-        elif name == "Dropout":
-            continue
         elif name == "Dense" and poolings and not normalize:
             dense.append(_dense_module(os.path.join(root, path)))
-        else:
+        # Dropout acts in training only.
+        elif name != "Dropout":
             unsupported.append(name)
     # A library that finds no pooling makes no vectors.
     if not poolings:

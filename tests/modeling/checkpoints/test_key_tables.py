@@ -32,6 +32,7 @@ TABLES = {
     ("sentence_bert_config.json", ""): sentence_vectors._LENGTH_KEYS,
     ("1_Pooling/config.json", ""): sentence_vectors._MODULE_KEYS["Pooling"],
     ("2_Dense/config.json", ""): sentence_vectors._MODULE_KEYS["Dense"],
+    ("3_Normalize/config.json", ""): sentence_vectors._MODULE_KEYS["Normalize"],
 }
 # File → the class of its library whose default stands for a missing key.
 CLASSES = {
@@ -42,6 +43,7 @@ CLASSES = {
     "sentence_bert_config.json": "`Transformer`",
     "1_Pooling/config.json": "`Pooling`",
     "2_Dense/config.json": "`Dense`",
+    "3_Normalize/config.json": "`Normalize`",
 }
 # Parts of `tokenizer.json` without which it describes no tokenizer of BERT.
 STEPS = ("model", "normalizer", "pre_tokenizer")
@@ -60,11 +62,14 @@ def model(tmp_path_factory) -> pathlib.Path:
         "tokenizer.json": {**tokenizer, "truncation": truncation},
         "special_tokens_map.json": {"pad_token": "[PAD]"},
         "2_Dense/config.json": {"activation_function": "torch.nn.modules.activation.Tanh"},
+        "3_Normalize/config.json": {},
     }.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(json.dumps(content))
     modules = json.loads((folder / "modules.json").read_text())
-    modules.append({"idx": 2, "name": "2", "path": "2_Dense", "type": "x.Dense"})
+    for number, name in enumerate(("Dense", "Normalize"), start=2):
+        path = f"{number}_{name}"
+        modules.append({"idx": number, "name": str(number), "path": path, "type": f"x.{name}"})
     (folder / "modules.json").write_text(json.dumps(modules))
     # With our fingerprint the tokenizer would be ours.
     change(folder, "tokenizer_config.json", "", "vocab_sha256", None)

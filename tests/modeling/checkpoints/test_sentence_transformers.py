@@ -175,15 +175,18 @@ def test_the_classifier_of_setfit_is_mentioned(written, tmp_path):
     assert "model_head.pkl is not read" in note
 
 
-def test_a_dense_layer_of_other_vectors_is_refused(written, tmp_path):
+@pytest.mark.parametrize("name", ["Dense", "Normalize"])
+def test_a_module_of_other_vectors_is_refused(written, tmp_path, name):
     contents = {"activation_function": "Tanh", "module_input_name": "token_embeddings"}
     path = changed(
         written,
         tmp_path / "other",
-        modules=modules("Transformer", "Pooling", "Dense"),
-        **{"2_Dense__config": contents},
+        modules=modules("Transformer", "Pooling", name),
+        **{f"2_{name}__config": contents},
     )
-    assert_refused(lambda: read_checkpoint(str(path)), "2_Dense/config.json", "module_input_name")
+    assert_refused(lambda: read_checkpoint(str(path)), f"2_{name}/config.json", "module_input_name")
+    (path / "modules.json").unlink()
+    assert read_checkpoint(str(path)).tensors
 
 
 @pytest.mark.parametrize(
