@@ -4,20 +4,24 @@
     Prodigy       {"text": …, "spans": [{"start": 0, "end": 3, "label": "PER"}], "answer": "accept"}
     Label Studio  {"data": {"text": …}, "annotations": [{"result": [{"value": {"start": 0, "end": 3,
                   "labels": ["PER"]}}]}]}, or {"text": …, "label": [{"start": 0, …}]} (JSON-MIN)
+    CLUENER       {"text": …, "label": {"name": {"Ada": [[0, 2]]}}}, where the last character counts
 
 Input: an object of a JSON file. Output: the object that `tagged_files.py` reads. The lines of
 INCEpTION and brat are refused by name: both write CoNLL, too.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bert_common import json_files
 from bert_common.errors import UserError
 from data_gen.labeled.rows import quoted
 
 # Keys of the entities in the tools' files.
 _KEYS = ("spans", "label", "labels")
+# The entities of a text in CLUENER: label → words → [first, last] character of every place.
+_PLACES = dict[str, dict[str, list[list[int]]]]
 _INCEPTION = "#FORMAT=WebAnno TSV"
 # An entity of brat: number, label and position, the text.
 _BRAT = re.compile(r"T\d+\t\S+ \d+ \d+(;\d+ \d+)*\t.*")
@@ -31,9 +35,13 @@ def with_entities(value: dict) -> dict:
     """
     if isinstance(value.get("annotations"), list) and isinstance(value.get("data"), dict):
         return {**value["data"], **_label_studio_entities(value["annotations"])}
-    if not isinstance(value.get("text"), str):
+    text = value.get("text")
+    if not isinstance(text, str):
         return value
     check_accepted(value)
+    if isinstance(value.get("label"), dict):
+        json_files.check_object(value, {"label": _PLACES}, "entities of CLUENER")
+        return {**value, "entities": _cluener_entities(value["label"], text)}
     lists = [key for key in _KEYS if isinstance(value.get(key), list)]
     if "entities" in value or not lists:
         return value
@@ -53,6 +61,22 @@ def check_accepted(value: dict) -> None:
             f'the example was not accepted ("answer" is {quoted(value["answer"])}): '
             "--skip_bad_rows leaves such examples out"
         )
+
+
+def _cluener_entities(labels: Mapping[str, Mapping[str, list[list[int]]]], text: str) -> list[list]:
+    """Returns [start, end, label] of the entities of a text, from label → words → places.
+
+    Raises `UserError` where the words of an entity are not at its place.
+    """
+    entities = []
+    for label, entities_of_label in labels.items():
+        for words, places in entities_of_label.items():
+            for place in places:
+                start = place[0] if place else 0
+                if place != [start, start + len(words) - 1] or not text.startswith(words, start):
+                    raise UserError(f"{quoted(words)} is not at {place} of the text")
+                entities.append([start, start + len(words), label])
+    return entities
 
 
 def _label_studio_entities(annotations: list) -> dict[str, list]:

@@ -313,7 +313,8 @@ def _json_rows(lines: Iterator[tuple[int, str]], source: SourceFile) -> Iterator
     if not start:
         return
     first_text = start[0][1].strip()
-    is_list = first_text.startswith("[")
+    # A text and its annotations in a list is one row, of spaCy.
+    is_list = first_text.startswith("[") and (len(start) == 1 or not first_text.endswith("}]"))
     # An object that ends on a later line than it begins, or the only one.
     is_object = first_text.startswith("{") and (len(start) == 1 or not first_text.endswith("}"))
     if is_list or is_object:
@@ -323,7 +324,7 @@ def _json_rows(lines: Iterator[tuple[int, str]], source: SourceFile) -> Iterator
         rows = _objects_in(value, source.path)
         if rows is not None:
             source.unit = "row"
-            for number, row in enumerate(rows, 1):
+            for number, row in enumerate(map(_object_of, rows), 1):
                 if not isinstance(row, dict):
                     source.add(number, f"a JSON object is expected, not {quoted(row)}")
                     row = {}
@@ -367,6 +368,14 @@ def _objects_in(value: Any, path: str) -> list | None:
     return None
 
 
+def _object_of(row: Any) -> Any:
+    """Returns the object of a text and its annotations, spaCy's list; other rows unchanged."""
+    match row:
+        case [str(text), dict(annotations)]:
+            return {"text": text, **annotations}
+    return row
+
+
 def json_object(
     text: str, path: str = "", line: int | None = None, allow_half_pairs: bool = False
 ) -> dict:
@@ -375,7 +384,7 @@ def json_object(
     Raises:
       UserError: it holds none; names path and line if they are given.
     """
-    value = json_files.parse(text, path, line, allow_half_pairs)
+    value = _object_of(json_files.parse(text, path, line, allow_half_pairs))
     if isinstance(value, dict):
         return value
     message = f"one JSON object per line is expected, not {quoted(value)}"

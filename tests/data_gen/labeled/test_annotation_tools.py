@@ -42,8 +42,19 @@ def read(write, rows, name="a.jsonl"):
         {"text": TEXT, "spans": OBJECTS},
         label_studio({"was_cancelled": True, "result": []}, {"result": RESULTS}),
         {"id": 1, "text": TEXT, "label": [{**entity, "text": "…"} for entity in LABELED]},
+        [TEXT, {"entities": [list(span) for span in SPANS]}],
+        {"text": TEXT, "label": {"PER": {"Ada Byron": [[0, 8]]}, "LOC": {"London": [[19, 24]]}}},
     ],
-    ids=["doccano", "doccano 1.8", "Prodigy", "spans", "Label Studio", "JSON-MIN"],
+    ids=[
+        "doccano",
+        "doccano 1.8",
+        "Prodigy",
+        "spans",
+        "Label Studio",
+        "JSON-MIN",
+        "spaCy",
+        "CLUENER",
+    ],
 )
 def test_entities_of_every_tool(write, row):
     found = read(write, [row, row])
@@ -60,6 +71,11 @@ def test_entities_of_every_tool(write, row):
         (label_studio({"result": RESULTS}, {"result": []}), "2 annotators"),
         ({"text": TEXT, "label": ["good"]}, "'good' is no entity"),
         ({"text": TEXT, "label": [{**LABELED[0], "labels": ["A", "B"]}]}, "is no entity"),
+        ({"text": TEXT, "label": {"PER": {"Ada": [[1, 3]]}}}, r"'Ada' is not at \[1, 3\]"),
+        ({"text": TEXT, "label": {"PER": {"Ada": [[0]]}}}, r"'Ada' is not at \[0\]"),
+        ({"text": TEXT, "label": {"PER": {"Ada": [[]]}}}, r"'Ada' is not at \[\]"),
+        ({"text": TEXT, "label": {"PER": ["Ada"]}}, "'label'"),
+        ([TEXT, SPANS], "object"),
     ],
 )
 def test_what_is_no_annotation_of_one_text(write, row, message):
