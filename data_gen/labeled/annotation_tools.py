@@ -94,10 +94,18 @@ def _label_studio_entities(annotations: list) -> dict[str, list]:
     entities = []
     for result in results:
         entity = result.get("value") if isinstance(result, dict) else None
-        # Relations and choices for the whole text have no position.
-        if isinstance(entity, dict) and "start" in entity:
+        # Relations have no value; choices have no labels, and may have the position of an entity.
+        if isinstance(entity, dict) and "labels" in entity:
             entities.append(entity)
     return {"entities": entities}
+
+
+def is_annotated(value: dict) -> bool:
+    """Returns whether an annotator has finished a text, which then may have no list of entities.
+
+    JSON-MIN of Label Studio leaves the key of the entities out where there is none.
+    """
+    return "annotation_id" in value
 
 
 def entity_parts(entity: dict) -> list[Any]:

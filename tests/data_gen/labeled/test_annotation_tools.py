@@ -17,6 +17,8 @@ LABELED = [{"start": start, "end": end, "labels": [label]} for start, end, label
 RESULTS = [
     *({"type": "labels", "value": {**entity, "text": "…"}} for entity in LABELED),
     {"type": "choices", "value": {"choices": ["letter"]}},
+    # Of one entity.
+    {"type": "choices", "value": {"start": 0, "end": 9, "text": "…", "choices": ["sure"]}},
     {"type": "relation", "from_id": "a", "to_id": "b"},
 ]
 DOCCANO = [{"id": 1, "start_offset": a, "end_offset": b, "label": label} for a, b, label in SPANS]
@@ -102,6 +104,19 @@ def test_a_text_that_nobody_has_annotated_has_no_tags(write):
 def test_tools_whose_lines_are_no_words_are_named(write, content, message):
     with pytest.raises(UserError, match=message):
         read(write, content, "a.tsv")
+
+
+@pytest.mark.parametrize("key", ["label", "names"])
+def test_json_min_has_no_key_where_there_is_no_entity(write, key):
+    rows = [
+        {"id": 1, "text": "Nobody wrote .", "annotation_id": 1},
+        {"id": 2, "text": TEXT, key: LABELED, "annotation_id": 2},
+    ]
+    found = read_tagged_file(
+        SourceFile(write(json.dumps(rows), "a.json"), "train_file"),
+        label_column=None if key == "label" else key,
+    )
+    assert [found.tag_names[tag] for tag in found.tags] == ["O", "O", "O", *TAGS]
 
 
 @pytest.mark.parametrize("answer", ["reject", "ignore"])
