@@ -22,6 +22,9 @@ from data_gen.labeled.rows import quoted
 _KEYS = ("spans", "label", "labels")
 # The entities of a text in CLUENER: label → words → [first, last] character of every place.
 _PLACES = dict[str, dict[str, list[list[int]]]]
+# A key that JSON-MIN has where an annotator has finished a text. It has none for the entities of a
+# text without any.
+IS_FINISHED = "annotation_id"
 _INCEPTION = "#FORMAT=WebAnno TSV"
 # An entity of brat: number, label and position, the text.
 _BRAT = re.compile(r"T\d+\t\S+ \d+ \d+(;\d+ \d+)*\t.*")
@@ -98,14 +101,6 @@ def _label_studio_entities(annotations: list) -> dict[str, list]:
         if isinstance(entity, dict) and "labels" in entity:
             entities.append(entity)
     return {"entities": entities}
-
-
-def is_annotated(value: dict) -> bool:
-    """Returns whether an annotator has finished a text, which then may have no list of entities.
-
-    JSON-MIN of Label Studio leaves the key of the entities out where there is none.
-    """
-    return "annotation_id" in value
 
 
 def entity_parts(entity: dict) -> list[Any]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from bert_common.errors import UserError
 from bert_common.text_lines import character_position
-from data_gen.labeled.annotation_tools import entity_parts, is_annotated, with_entities
+from data_gen.labeled.annotation_tools import IS_FINISHED, entity_parts, with_entities
 from data_gen.labeled.row_formats import OBJECT_FORMATS, format_of, read_rows
 from data_gen.labeled.rows import LabeledFile, SourceFile, items_of, quoted
 from data_gen.labeled.tag_schemes import (
@@ -349,7 +349,7 @@ def _of_text(value: dict, label_key: str, where: str) -> Sentence:
         spans.append((starts[0], max(ends)))
     words = [text[start:end] for start, end in spans]
     entities = value.get(label_key)
-    if entities is None and is_annotated(value):
+    if entities is None and IS_FINISHED in value:
         entities = []
     if entities is None:
         return Sentence(words, None, text=text, offsets=spans)

@@ -43,6 +43,8 @@ _COMMENTS = ("#", "//", "%")
 _TAG = re.compile(r"[Oo]|[BIES]-.+", re.DOTALL)
 # A word with its tag behind a sign that separates no columns here.
 _GLUED = re.compile(r".+\W([Oo]|[BIESLUMWbieslumw]-.+)", re.DOTALL)
+# A quotation mark that stands alone.
+_MARK = re.compile(r'(?:^|\t)"(?:\t|$)')
 # Signs between columns, besides blanks; the first one that divides all lines alike is taken.
 _SEPARATORS = "\t;,|\xa0"
 # Columns of CoNLL-2012; further ones, as many as the sentence has predicates, are not read.
@@ -365,11 +367,14 @@ def _find_separator(lines: Sequence[str], is_table: bool) -> _Layout | None:
     """Returns the sign that divides the lines into as many fields; None for blanks, or none."""
     by_blanks = [_Layout(" ").split(text) for text in lines]
     has_blanks = _are_columns(by_blanks) and not is_table
+    # A quotation mark between tabs is a word or a lemma: then no field is in quotation marks.
+    has_marks = any(_MARK.search(text) for text in lines)
     for separator in _SEPARATORS:
         mark = re.escape(separator)
-        # In CoNLL-U a tab and a lemma, another one, follow a quotation mark: that is no field.
-        field = re.compile(rf'(?:^|{mark})"(?!\t)(?:[^"]|"")*"(?:$|{mark})')
-        layout = _Layout(separator, is_quoted=any(field.search(text) for text in lines))
+        # Two marks alone are a word.
+        field = re.compile(rf'(?:^|{mark})"(?:[^"]|"")+"(?:$|{mark})')
+        has_fields = any(field.search(text) for text in lines)
+        layout = _Layout(separator, is_quoted=has_fields and not has_marks)
         fields = [layout.split(text) for text in lines]
         if not _are_columns(fields):
             continue

@@ -190,6 +190,17 @@ def test_quotation_marks_are_words_and_a_tab_at_the_end_is_nothing(write):
     assert read_tagged_file(SourceFile(path, "train_file")).words == ["a\tb", "Tom"] * 9
 
 
+@pytest.mark.parametrize("word", ['""', '"so"'])
+def test_words_of_quotation_marks_are_no_quoted_fields(write, word):
+    """As in WNUT-17: of its words some are a quotation mark, and one is two of them."""
+    path = write(f'{word}\tO\nTom\tB-PER\n"\tO\n.\tO\n\n' * 9, "x.conll")
+    found = read_tagged_file(SourceFile(path, "train_file"))
+    assert found.words == [word, "Tom", '"', "."] * 9
+    # Two marks without a third one are a word, too.
+    path = write('""\tO\nTom\tB-PER\n\n' * 9, "y.conll")
+    assert read_tagged_file(SourceFile(path, "train_file")).words == ['""', "Tom"] * 9
+
+
 def test_a_text_without_entities_is_evaluated_and_not_trained_on(write):
     path = write("Tom O\nwaits O\n\n" * 20)
     assert read_tagged_file(SourceFile(path, "dev_file")).tag_names == ("O",)
