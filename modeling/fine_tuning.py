@@ -435,9 +435,7 @@ class BertForMultipleChoice(BertWithHead):
           features: as for `BertForClassification`, but each input [B, K, S]: sequence k of an
             example is its text with ending k. K must be known while a graph is built. If examples
             have different numbers of choices, also "num_choices" int [B], each at least 1: the
-            choices from that number on are missing, whatever their ids are. `dropout` then needs
-            "first_choice" int [B], too, the number of choices of all examples before in the global
-            batch.
+            choices from that number on are missing, whatever their ids are.
           dropout: the stream of a step of our own training loop; its first example is counted in
             examples, not choices.
           training: as in `BertEncoder.call`.
@@ -456,8 +454,7 @@ class BertForMultipleChoice(BertWithHead):
         if num_choices is None:
             return self._all_logits(inputs, dropout, training)
         if skip_missing and keras.backend.backend() == "tensorflow":
-            first_choice = features.get("first_choice")
-            return self._existing_logits(inputs, num_choices, first_choice, dropout, training)
+            return self._existing_logits(inputs, num_choices, dropout, training)
         logits = self._all_logits(inputs, dropout, training)
         # A missing choice must get no gradient, and no probability in the softmax.
         exists = ops.arange(logits.shape[1]) < ops.cast(num_choices, "int32")[:, None]
@@ -480,27 +477,23 @@ class BertForMultipleChoice(BertWithHead):
         scores = self.multiple_choice(pooled, dropout=dropout, training=training)
         return ops.reshape(scores, (-1, choices))
 
-    def _existing_logits(self, inputs: dict, num_choices, first_choice, dropout, training):
-        """Returns float32 logits [B, K]; only the sequences that exist are computed.
-
-        Args:
-          num_choices, first_choice: int [B], as in `call`; the latter is read with `dropout` only.
-        """
+    def _existing_logits(self, inputs: dict, num_choices, dropout, training):
+        """Returns float32 logits [B, K]; only the sequences that exist are computed."""
         batch, choices, length = tf.unstack(tf.shape(inputs["input_ids"]))
         exists = tf.range(choices) < tf.cast(num_choices, tf.int32)[:, None]
         indices = tf.where(exists)  # [N, 2]: example and choice of the N existing sequences
-        rows = tf.cast(indices[:, 0], tf.int32) * choices + tf.cast(indices[:, 1], tf.int32)
-        count = tf.shape(rows)[0]
+        rows = tf.where(tf.reshape(exists, [-1]))[:, 0]
+        count = tf.size(rows)
         if dropout is not None or training:
             # Few different sizes, see `_SIZES`. The added rows repeat the first sequence, and their
             # scores are cut off below.
             step = -(-batch * choices // _SIZES)
-            rows = tf.concat([rows, tf.zeros([-count % step], tf.int32)], 0)
+            rows = tf.concat([rows, tf.zeros([-count % step], tf.int64)], 0)
         if dropout is not None:
-            # The encoder's rows are choices, so the stream counts those before this replica's part
-            # of the batch: not K for every example, as missing ones are no rows.
-            first_row = tf.cast(first_choice[0], tf.int64)
-            dropout = dataclasses.replace(dropout, first_example=first_row)
+            # Each choice draws the masks that it has in `_all_logits`, where no row is left out.
+            first_row = dropout.first_example * tf.cast(choices, tf.int64)
+            left_out = rows - tf.range(tf.size(rows, tf.int64))
+            dropout = dataclasses.replace(dropout, first_example=first_row + left_out)
         flat_inputs = {}
         for name, value in inputs.items():
             flat_inputs[name] = tf.gather(tf.reshape(value, [-1, length]), rows)

@@ -53,9 +53,7 @@ class ChoiceExamples(Examples):
 
     In a batch sequences are [B, K, S], K being the maximum number of choices of a question here;
     choices that a question does not have are all padding. If not all questions have the same number
-    of choices, a batch also holds "num_choices" int32 [B] and "first_choice" int32 [B], the number
-    of choices of the questions before this one in the global batch; padding examples count one
-    choice.
+    of choices, a batch also holds "num_choices" int32 [B]; padding examples count one choice.
     """
 
     num_choices: np.ndarray = dataclasses.field(kw_only=True)
@@ -103,7 +101,6 @@ class ChoiceExamples(Examples):
             # The loss has a value per choice: a padding example without any would change its shape.
             counts = np.where(np.arange(len(indices)) < num_real, counts, 1)
             values["num_choices"] = counts.astype(np.int32)
-            values["first_choice"] = starts_of(counts).astype(np.int32)
         # Rows of missing choices point to the first row, with a length of 0.
         numbers = np.arange(self.max_choices)
         is_choice = numbers < counts[:, None]  # [B, K]

@@ -48,7 +48,6 @@ def test_a_batch_holds_all_choices_of_its_questions(rows, data):
     if examples.is_ragged:
         counts = [*(len(rows[one]) for one in chosen), *[1] * (8 - len(chosen))]
         assert batch["num_choices"].tolist() == counts
-        assert batch["first_choice"].tolist() == [sum(counts[:place]) for place in range(8)]
 
 
 @given(shapes)
