@@ -18,6 +18,7 @@ from modeling.losses import InBatchLoss
 
 # Name of the outputs' gradients among the features of a micro-batch.
 _UPSTREAM = "output_gradients"
+_LOOPS = ("While", "StatelessWhile")
 
 
 class JointGradients:
@@ -46,6 +47,7 @@ class JointGradients:
         self._variables = variables
         self._replicas = replicas
         self._parts = parts
+        self._is_compiled = function_options["jit_compile"]
         self._outputs = tf.function(self._compute_outputs, **function_options)
         self._outputs_in_parts = tf.function(self._compute_outputs_in_parts, **function_options)
         self._output_gradients = tf.function(self._compute_output_gradients, **function_options)
@@ -62,7 +64,7 @@ class JointGradients:
         """Returns this replica's share of the gradients and sums; for the replica context."""
         compared = self._loss.features_to_gather(features)
         # A share in one piece keeps its activations: the forward pass need not be repeated.
-        if self._parts == 1:
+        if self._parts == 1 and self._can_keep_activations(features, key, first_example):
             with tf.GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch(self._variables)
                 outputs = self._outputs(features, key, first_example)
@@ -75,6 +77,17 @@ class JointGradients:
             upstream, sums = self._compare_with_all(outputs, compared, counts, scale)
             gradients = self._weight_gradients(features, upstream, key, first_example)
         return [gradient / scale for gradient in gradients], sums
+
+    def _can_keep_activations(self, *arguments) -> bool:
+        """Whether another function than the one of the outputs can compute the gradients.
+
+        Loops such as an LSTM keep lists of tensors, and two functions compiled by XLA can't share a
+        list.
+        """
+        if not self._is_compiled:
+            return True
+        operations = self._outputs.get_concrete_function(*arguments).graph.get_operations()
+        return not any(operation.type in _LOOPS for operation in operations)
 
     def _compute_outputs(
         self, features: dict, key: tf.Tensor, first_example: tf.Tensor

@@ -176,6 +176,12 @@ def test_two_devices_fine_tune_and_predict_as_one(project, tmp_path):
     for key in pairs:
         found = results[key.replace("none", "mirrored", 1)]
         np.testing.assert_allclose(found, results[key], rtol=0, atol=2e-5, err_msg=key)
+    # The same with an LSTM and, on the two devices, XLA.
+    pairs = [key for key in results if key.startswith("none lstm pairs ")]
+    assert len(pairs) == 23 + 6 + 1
+    for key in pairs:
+        found = results[key.replace("none", "mirrored", 1)]
+        np.testing.assert_allclose(found, results[key], rtol=0, atol=5e-4, err_msg=key)
 
 
 @pytest.mark.processes
