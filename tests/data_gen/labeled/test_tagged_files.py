@@ -3,7 +3,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bert_common.errors import UserError
@@ -151,6 +151,8 @@ ROW = st.tuples(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(ROW, min_size=1, max_size=4), min_size=1, max_size=4))
 def test_what_is_written_is_read(tmp_path_factory, rows):
+    # Beside numbers a column of I-X alone may be the words.
+    assume(any(tag != "I-X" for sentence in rows for _, tag in sentence))
     path = tmp_path_factory.mktemp("round") / "file"
     for file_format, text in (
         (
