@@ -220,7 +220,12 @@ def test_keras_exports_a_model_for_litert_whose_sizes_are_unknown(packed, tmp_pa
     tags = fine_tuning.BertForTokenClassification(SMALL, 3)(inputs)
     model = keras.Model(inputs, tags)
     path = tmp_path / "model.tflite"
-    model.export(path, format="litert", verbose=False)
+    try:
+        model.export(str(path), format="litert", verbose=False)
+    except ValueError as error:
+        if "Unrecognized format" not in str(error):
+            raise
+        pytest.skip("needs a Keras that exports to LiteRT")
     # Operations that LiteRT lacks are "Flex": only an interpreter with TensorFlow runs them.
     assert b"Flex" not in path.read_bytes()
     run = tf.lite.Interpreter(str(path)).get_signature_runner()

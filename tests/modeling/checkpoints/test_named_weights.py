@@ -1,6 +1,7 @@
 """Weights by name, of a server on the loopback that plays Google's storage, and of
 huggingface_hub."""
 
+import contextlib
 import http.server
 import io
 import os
@@ -132,7 +133,9 @@ def test_an_archive_is_unpacked_below_one_directory(server, tmp_path, cached):
         for name in ("../outside", "../../../../outside", f"{tmp_path}/outside"):
             file.writestr(name, "x")
     server.files[PATH + ".zip"] = data.getvalue()
-    read_checkpoint(NAME)
+    # Some versions of Keras refuse the archive.
+    with contextlib.suppress(UserError):
+        read_checkpoint(NAME)
     assert {path.parent for path in tmp_path.rglob("outside")} <= {
         path for path in (cached, *cached.rglob("*")) if path.is_dir()
     }
