@@ -36,6 +36,7 @@ from modeling.losses import (
 )
 from modeling.saving import register
 from modeling.task_model import BertTaskModel, LinearHead
+from modeling.xla import is_jit_compiled
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
@@ -453,7 +454,9 @@ class BertForMultipleChoice(BertWithHead):
             num_choices = None
         if num_choices is None:
             return self._all_logits(inputs, dropout, training)
-        if skip_missing and keras.backend.backend() == "tensorflow":
+        # XLA needs to know the sizes of a step of `fit`, too.
+        can_skip = keras.backend.backend() == "tensorflow" and not is_jit_compiled()
+        if skip_missing and can_skip:
             return self._existing_logits(inputs, num_choices, dropout, training)
         logits = self._all_logits(inputs, dropout, training)
         # A missing choice must get no gradient, and no probability in the softmax.

@@ -76,9 +76,10 @@ def _cluener_entities(labels: Mapping[str, Mapping[str, list[list[int]]]], text:
         for words, places in entities_of_label.items():
             for place in places:
                 start = place[0] if place else 0
-                if place != [start, start + len(words) - 1] or not text.startswith(words, start):
+                end = start + len(words)
+                if place != [start, end - 1] or text[start:end] != words:
                     raise UserError(f"{quoted(words)} is not at {place} of the text")
-                entities.append([start, start + len(words), label])
+                entities.append([start, end, label])
     return entities
 
 

@@ -419,6 +419,20 @@ def test_the_end_of_a_dataset_of_unknown_size_is_no_step(optimizer):
         np.testing.assert_array_equal(unknown, known)
 
 
+def test_questions_of_different_numbers_of_choices_under_xla():
+    rows, choices = STACKED["input_ids"].shape[:2]
+    features = {**STACKED, "num_choices": 1 + np.arange(rows, dtype=np.int32) % choices}
+    config = dataclasses.replace(TINY, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    weights = []
+    for jit_compile in (False, True):
+        model = fine_tuning.BertForMultipleChoice(config, head_dropout=0.0)
+        model.compile(keras.optimizers.SGD(0.1), jit_compile=jit_compile)
+        model.fit(features, np.zeros(rows, np.int32), epochs=2, shuffle=False, verbose=0)
+        weights.append(model.get_weights())
+    for plain, compiled in zip(*weights, strict=True):
+        np.testing.assert_allclose(compiled, plain, rtol=0, atol=2e-5)
+
+
 def test_a_step_that_keras_compiles_has_the_forms_for_xla():
     is_compiled = []
 
