@@ -43,7 +43,8 @@ class DropoutStream:
     Attributes:
       key: uint64 [1], seed and step.
       first_example: int64 [], index of the batch's first row in the step's global batch: 0 on the
-        first replica; or [B], what each row's place in the batch is added to.
+        first replica. Or [B], for rows that do not follow one another: the index of each row less
+        its place in the batch.
       is_compiled: whether XLA compiles masks and activations of the step; false for a graph that
         others are to train, as not every device has XLA.
     """

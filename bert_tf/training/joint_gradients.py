@@ -18,6 +18,7 @@ from modeling.losses import InBatchLoss
 
 # Name of the outputs' gradients among the features of a micro-batch.
 _UPSTREAM = "output_gradients"
+# Types of the operations of a loop.
 _LOOPS = ("While", "StatelessWhile")
 
 

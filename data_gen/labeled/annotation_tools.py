@@ -42,12 +42,15 @@ def with_entities(value: dict) -> dict:
     if not isinstance(text, str):
         return value
     check_accepted(value)
-    if isinstance(value.get("label"), dict):
+    lists = [key for key in _KEYS if isinstance(value.get(key), list)]
+    if "entities" in value:
+        return value
+    if not lists:
+        # A file of words may have an object of another kind under that name.
+        if "tokens" in value or not isinstance(value.get("label"), dict):
+            return value
         json_files.check_object(value, {"label": _PLACES}, "entities of CLUENER")
         return {**value, "entities": _cluener_entities(value["label"], text)}
-    lists = [key for key in _KEYS if isinstance(value.get(key), list)]
-    if "entities" in value or not lists:
-        return value
     changed = {**value, "entities": value[lists[0]]}
     tokens = value.get("tokens")
     # Prodigy's tokens are positions in the text.

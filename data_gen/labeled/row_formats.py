@@ -313,7 +313,7 @@ def _json_rows(lines: Iterator[tuple[int, str]], source: SourceFile) -> Iterator
     if not start:
         return
     first_text = start[0][1].strip()
-    # A text and its annotations in a list is one row, of spaCy.
+    # A line that is a list by itself is a row of spaCy: a text and its annotations.
     is_list = first_text.startswith("[") and (len(start) == 1 or not first_text.endswith("}]"))
     # An object that ends on a later line than it begins, or the only one.
     is_object = first_text.startswith("{") and (len(start) == 1 or not first_text.endswith("}"))

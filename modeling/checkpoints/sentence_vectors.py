@@ -77,6 +77,7 @@ _LENGTH_KEYS: dict[str, Rule] = {
     **dict.fromkeys(("module_output_name", "transformer_task", "unpad_inputs"), ABOUT_FILES),
 }
 _ARRAYS_SAY = "the arrays say it"
+# Modules may also work on vectors of tokens.
 _OF_A_TEXT: dict[str, Rule] = dict.fromkeys(
     ("module_input_name", "module_output_name"), (None, "sentence_embedding")
 )

@@ -106,6 +106,19 @@ def test_tools_whose_lines_are_no_words_are_named(write, content, message):
         read(write, content, "a.tsv")
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"text": TEXT, "entities": [list(span) for span in SPANS]},
+        {"text": TEXT, "spans": OBJECTS},
+        {"text": TEXT, "tokens": TEXT.split(), "ner_tags": TAGS},
+    ],
+)
+def test_an_object_under_label_beside_entities_or_tags_is_something_else(write, row):
+    found = read(write, [{**row, "label": {"kind": "letter"}}])
+    assert [found.tag_names[tag] for tag in found.tags] == TAGS
+
+
 @pytest.mark.parametrize("key", ["label", "names"])
 def test_json_min_has_no_key_where_there_is_no_entity(write, key):
     rows = [
