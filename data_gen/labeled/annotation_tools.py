@@ -49,7 +49,13 @@ def with_entities(value: dict) -> dict:
         # A file of words may have an object of another kind under that name.
         if "tokens" in value or not isinstance(value.get("label"), dict):
             return value
-        json_files.check_object(value, {"label": _PLACES}, "entities of CLUENER")
+        try:
+            json_files.check_object(value, {"label": _PLACES}, "label")
+        except UserError:
+            raise UserError(
+                "'label' must be a list of entities, or an object as CLUENER's, e.g. "
+                '{"name": {"Ada": [[0, 2]]}}'
+            ) from None
         return {**value, "entities": _cluener_entities(value["label"], text)}
     changed = {**value, "entities": value[lists[0]]}
     tokens = value.get("tokens")
