@@ -2,6 +2,7 @@
 
     doccano       {"text": …, "label": [[0, 3, "PER"]]}, or "entities", objects with "start_offset"
     Prodigy       {"text": …, "spans": [{"start": 0, "end": 3, "label": "PER"}], "answer": "accept"}
+    spaCy         {"text": …, "ents": [{"start": 0, "end": 3, "label": "PER"}]}, of Doc.to_json
     Label Studio  {"data": {"text": …}, "annotations": [{"result": [{"value": {"start": 0, "end": 3,
                   "labels": ["PER"]}}]}]}, or {"text": …, "label": [{"start": 0, …}]} (JSON-MIN)
     CLUENER       {"text": …, "label": {"name": {"Ada": [[0, 2]]}}}, where the last character counts
@@ -19,7 +20,7 @@ from bert_common.errors import UserError
 from data_gen.labeled.rows import quoted
 
 # Keys of the entities in the tools' files.
-_KEYS = ("spans", "label", "labels")
+_KEYS = ("spans", "label", "labels", "ents")
 # The entities of a text in CLUENER: label → words → [first, last] character of every place.
 _PLACES = dict[str, dict[str, list[list[int]]]]
 # A key that JSON-MIN has where an annotator has finished a text. It has none for the entities of a
@@ -59,7 +60,7 @@ def with_entities(value: dict) -> dict:
         return {**value, "entities": _cluener_entities(value["label"], text)}
     changed = {**value, "entities": value[lists[0]]}
     tokens = value.get("tokens")
-    # Prodigy's tokens are positions in the text.
+    # Tokens of Prodigy and spaCy are positions in the text.
     if isinstance(tokens, list) and all(isinstance(token, dict) for token in tokens):
         del changed["tokens"]
     return changed

@@ -219,7 +219,8 @@ def read_rows(source: SourceFile, file_format: str) -> Iterator[tuple[int, dict]
     """Yields (line that it begins on, object) for every row of a file in an object format.
 
     A JSON file has an object per line, or is a list of objects, or an object with such a list under
-    "data". A row that is no object yields {} and is added to the faults of `source`.
+    "data", or with spaCy's under "annotations". A row that is no object yields {} and is added to
+    the faults of `source`.
 
     Args:
       file_format: one of `OBJECT_FORMATS`.
@@ -354,6 +355,10 @@ def _objects_in(value: Any, path: str) -> list | None:
     data = value.get("data")
     if isinstance(data, list) and all(isinstance(row, dict) for row in data):
         return data
+    # NER Annotator writes spaCy's lists beside the names of the labels.
+    texts = value.get("annotations")
+    if "classes" in value and isinstance(texts, list):
+        return texts
     # Splits of a data set are lists under their names; pandas writes columns as objects.
     holds_columns = all(isinstance(part, dict) for part in value.values())
     holds_lists = all(

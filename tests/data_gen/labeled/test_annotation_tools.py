@@ -45,6 +45,7 @@ def read(write, rows, name="a.jsonl"):
         label_studio({"was_cancelled": True, "result": []}, {"result": RESULTS}),
         {"id": 1, "text": TEXT, "label": [{**entity, "text": "…"} for entity in LABELED]},
         [TEXT, {"entities": [list(span) for span in SPANS]}],
+        {"text": TEXT, "ents": OBJECTS, "sents": [{"start": 0, "end": 27}], "tokens": TOKENS},
         {"text": TEXT, "label": {"PER": {"Ada Byron": [[0, 8]]}, "LOC": {"London": [[19, 24]]}}},
     ],
     ids=[
@@ -55,6 +56,7 @@ def read(write, rows, name="a.jsonl"):
         "Label Studio",
         "JSON-MIN",
         "spaCy",
+        "Doc.to_json",
         "CLUENER",
     ],
 )
@@ -64,6 +66,13 @@ def test_entities_of_every_tool(write, row):
     # A list of objects in one file is another way to write them.
     found = read(write, json.dumps([row]), "a.json")
     assert [found.tag_names[tag] for tag in found.tags] == TAGS
+
+
+def test_a_file_of_ner_annotator(write):
+    row = [TEXT, {"entities": [list(span) for span in SPANS]}]
+    content = {"classes": ["PER", "LOC"], "annotations": [row, row]}
+    found = read(write, json.dumps(content), "a.json")
+    assert [found.tag_names[tag] for tag in found.tags] == 2 * TAGS
 
 
 @pytest.mark.parametrize(
