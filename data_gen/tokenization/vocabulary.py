@@ -26,6 +26,7 @@ from data_gen.tokenization.settings import (
     SEP,
     SPECIAL_TOKENS,
     TOKENIZER_CONFIG_FILE,
+    TOKENIZER_FILE,
     UNK,
     AddedToken,
     TokenizerSettings,
@@ -139,6 +140,11 @@ class Vocabulary:
                 raise UserError(
                     f"{path} is a directory: name the vocabulary file in it, e.g. "
                     f"{path.rstrip('/')}/vocab.txt"
+                )
+            if os.path.basename(path) == TOKENIZER_FILE:
+                raise UserError(
+                    f"{path} is not one token per line: give a vocab.txt, which "
+                    "convert_checkpoint.py writes for the directory of this file"
                 )
             with files.open_file(path, "rb") as file:
                 data = file.read()

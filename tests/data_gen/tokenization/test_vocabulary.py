@@ -93,6 +93,13 @@ def write_in(directory, tokens=OTHERS, end="\n") -> Vocabulary:
     return Vocabulary.from_file(str(directory / "vocab.txt"))
 
 
+def test_another_file_of_the_tokenizer_is_refused(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    path.write_text('{\n  "model": {\n    "vocab": {}\n  }\n}\n')
+    with pytest.raises(UserError, match=f"{path} .* vocab.txt"):
+        Vocabulary.from_file(path)
+
+
 def test_the_fingerprint_is_that_of_the_tokens_however_the_file_is_written(tmp_path):
     plain, windows = write_in(tmp_path / "a"), write_in(tmp_path / "b", end="\r\n")
     assert plain.fingerprint == windows.fingerprint == Vocabulary(OTHERS).fingerprint
