@@ -21,7 +21,7 @@ from keras import ops
 
 from bert_common.errors import UserError
 from modeling.config import HEAD_DROPOUT, BertConfig
-from modeling.dropout import DropoutStream
+from modeling.dropout import DropoutStream, fit_stream
 from modeling.encoder import encoder_inputs
 from modeling.losses import (
     SMALLEST_COUNT,
@@ -448,16 +448,17 @@ class BertForMultipleChoice(BertWithHead):
           float32 logits [B, K]; `MISSING` for missing choices.
         """
         inputs = encoder_inputs(features)
-        if isinstance(features, Mapping):
-            num_choices = features.get("num_choices")
-        else:
-            num_choices = None
+        num_choices = features.get("num_choices") if isinstance(features, Mapping) else None
         if num_choices is None:
             return self._all_logits(inputs, dropout, training)
+        if dropout is None and training:
+            # In `fit`, too, masks depend on the example, not on which choices others lack.
+            dropout = fit_stream(
+                self.encoder.embeddings.dropout.seed_generator, inputs["input_ids"]
+            )
         # XLA needs to know the sizes of a step of `fit`, too.
-        can_skip = keras.backend.backend() == "tensorflow" and not is_jit_compiled()
-        if skip_missing and can_skip:
-            return self._existing_logits(inputs, num_choices, dropout, training)
+        if skip_missing and keras.backend.backend() == "tensorflow" and not is_jit_compiled():
+            return self._existing_logits(inputs, num_choices, dropout)
         logits = self._all_logits(inputs, dropout, training)
         # A missing choice must get no gradient, and no probability in the softmax.
         exists = ops.arange(logits.shape[1]) < ops.cast(num_choices, "int32")[:, None]
@@ -480,19 +481,18 @@ class BertForMultipleChoice(BertWithHead):
         scores = self.multiple_choice(pooled, dropout=dropout, training=training)
         return ops.reshape(scores, (-1, choices))
 
-    def _existing_logits(self, inputs: dict, num_choices, dropout, training):
+    def _existing_logits(self, inputs: dict, num_choices, dropout):
         """Returns float32 logits [B, K]; only the sequences that exist are computed."""
         batch, choices, length = tf.unstack(tf.shape(inputs["input_ids"]))
         exists = tf.range(choices) < tf.cast(num_choices, tf.int32)[:, None]
         indices = tf.where(exists)  # [N, 2]: example and choice of the N existing sequences
         rows = tf.where(tf.reshape(exists, [-1]))[:, 0]
         count = tf.size(rows)
-        if dropout is not None or training:
+        if dropout is not None:
             # Few different sizes, see `_SIZES`. The added rows repeat the first sequence, and their
             # scores are cut off below.
             step = -(-batch * choices // _SIZES)
             rows = tf.concat([rows, tf.zeros([-count % step], tf.int64)], 0)
-        if dropout is not None:
             # Each choice draws the masks that it has in `_all_logits`, where no row is left out.
             first_row = dropout.first_example * tf.cast(choices, tf.int64)
             left_out = rows - tf.range(tf.size(rows, tf.int64))
@@ -500,8 +500,8 @@ class BertForMultipleChoice(BertWithHead):
         flat_inputs = {}
         for name, value in inputs.items():
             flat_inputs[name] = tf.gather(tf.reshape(value, [-1, length]), rows)
-        pooled = self.encode(flat_inputs, dropout, training)["pooled_output"]
-        scores = self.multiple_choice(pooled, dropout=dropout, training=training)[:count, 0]
+        pooled = self.encode(flat_inputs, dropout)["pooled_output"]
+        scores = self.multiple_choice(pooled, dropout=dropout)[:count, 0]
         missing = tf.fill([batch, choices], MISSING)
         logits = tf.tensor_scatter_nd_update(missing, indices, scores)
         return tf.ensure_shape(logits, inputs["input_ids"].shape[:2])
