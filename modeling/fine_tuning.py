@@ -489,10 +489,10 @@ class BertForMultipleChoice(BertWithHead):
         rows = tf.where(tf.reshape(exists, [-1]))[:, 0]
         count = tf.size(rows)
         if dropout is not None:
-            # Few different sizes, see `_SIZES`. The added rows repeat the first sequence, and their
-            # scores are cut off below.
+            # Few different sizes, see `_SIZES`. The added rows repeat the first ones, and their
+            # scores are cut off below. A slice has a size that XLA need not know.
             step = -(-batch * choices // _SIZES)
-            rows = tf.concat([rows, tf.zeros([-count % step], tf.int64)], 0)
+            rows = tf.concat([rows, rows[: -count % step]], 0)
             # Each choice draws the masks that it has in `_all_logits`, where no row is left out.
             first_row = dropout.first_example * tf.cast(choices, tf.int64)
             left_out = rows - tf.range(tf.size(rows, tf.int64))
