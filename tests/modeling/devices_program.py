@@ -139,9 +139,18 @@ def with_frozen_encoder() -> tuple:
     return model, *data
 
 
+DROPOUT = dataclasses.replace(CONFIG, hidden_dropout_prob=0.3, attention_probs_dropout_prob=0.3)
+
+
 def with_dropout() -> tuple:
-    config = dataclasses.replace(CONFIG, hidden_dropout_prob=0.3, attention_probs_dropout_prob=0.3)
-    return BertForClassification(config, 3, head_dropout=0.3), *HEADS["classes"]()[1:]
+    return BertForClassification(DROPOUT, 3, head_dropout=0.3), *HEADS["classes"]()[1:]
+
+
+def with_missing_choices() -> tuple:
+    _, x, _, weights = HEADS["choices"]()
+    x["num_choices"] = np.arange(1, ROWS + 1, dtype=np.int32) % 3 + 1
+    model = BertForMultipleChoice(DROPOUT, head_dropout=0.3)
+    return model, x, np.zeros(ROWS, np.int32), weights
 
 
 def in_dataset(x, y, weights, batch: int) -> tf.data.Dataset:
@@ -270,6 +279,7 @@ def cases(steps: int) -> dict[str, Callable[[], dict]]:
         ),
         "loss_weights": lambda: train(answers, loss_weights=[2.0, 0.1]),
         "dropout": lambda: train(with_dropout),
+        "missing choices": lambda: trained(with_missing_choices, steps=2),
         "generator": generated,
         "overflow": overflowing,
         "add_loss, SGD": lambda: train(with_added_loss, sizes=SIZES),

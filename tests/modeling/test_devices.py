@@ -16,8 +16,8 @@ CASES = {
 }
 # What the process of two devices evaluates without training.
 EVALUATIONS = [f"{head}, evaluation" for head in ("score", "answers", "choices", "left-to-right")]
-# And trains in one epoch.
-SHORT_CASES = [*EVALUATIONS, "generator", "overflow"]
+# And trains in an epoch or two.
+SHORT_CASES = [*EVALUATIONS, "generator", "overflow", "missing choices"]
 # After which the losses have fallen by a tenth.
 STEPS = 30
 
@@ -92,6 +92,13 @@ def test_a_generator_is_read_whole(of_one_device, of_devices):
     assert found["iterations"] == expected["iterations"] == -(-ROWS // 7)
     for name in ("loss", "accuracy"):
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-6)
+
+
+def test_choices_drop_the_same_units_where_others_are_missing(of_one_device, of_devices):
+    for kind in ("fit", "end"):
+        found = parts(of_devices[2], "missing choices", kind)
+        for name, expected in parts(of_one_device, "missing choices", kind).items():
+            np.testing.assert_allclose(found[name], expected, rtol=0, atol=1e-5, err_msg=name)
 
 
 @pytest.mark.parametrize("devices", [1, 2])
