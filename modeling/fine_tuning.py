@@ -428,7 +428,6 @@ class BertForMultipleChoice(BertWithHead):
         *,
         dropout: DropoutStream | None = None,
         training: bool | None = None,
-        skip_missing: bool = True,
     ):
         """Scores the choices of a batch.
 
@@ -436,13 +435,11 @@ class BertForMultipleChoice(BertWithHead):
           features: as for `BertForClassification`, but each input [B, K, S]: sequence k of an
             example is its text with ending k. K must be known while a graph is built. If examples
             have different numbers of choices, also "num_choices" int [B], each at least 1: the
-            choices from that number on are missing, whatever their ids are.
+            choices from that number on are missing, whatever their ids are. They are not computed
+            but under XLA and other backends than TensorFlow, which need to know all sizes.
           dropout: the stream of a step of our own training loop; its first example is counted in
             examples, not choices.
           training: as in `BertEncoder.call`.
-          skip_missing: leave missing choices out of the computation; false for a model that XLA
-            compiles, which needs to know all sizes, as do other backends than TensorFlow. The
-            logits are the same.
 
         Returns:
           float32 logits [B, K]; `MISSING` for missing choices.
@@ -456,8 +453,7 @@ class BertForMultipleChoice(BertWithHead):
             dropout = fit_stream(
                 self.encoder.embeddings.dropout.seed_generator, inputs["input_ids"]
             )
-        # XLA needs to know the sizes of a step of `fit`, too.
-        if skip_missing and keras.backend.backend() == "tensorflow" and not is_jit_compiled():
+        if keras.backend.backend() == "tensorflow" and not is_jit_compiled():
             return self._existing_logits(inputs, num_choices, dropout)
         logits = self._all_logits(inputs, dropout, training)
         # A missing choice must get no gradient, and no probability in the softmax.

@@ -30,6 +30,7 @@ from modeling.losses import (
 from modeling.replicas import num_replicas
 from modeling.saving import WithArguments, register
 from modeling.task_model import BertTaskModel
+from modeling.xla import is_jit_compiled
 
 SCALE = 20.0
 # "text_ids" of a missing text: a missing negative, or a padding example.
@@ -243,7 +244,6 @@ class BertForSentenceEmbedding(BertTaskModel):
         *,
         dropout: DropoutStream | None = None,
         training: bool | None = None,
-        trim: bool = True,
     ):
         """Returns the vectors of a batch.
 
@@ -251,10 +251,9 @@ class BertForSentenceEmbedding(BertTaskModel):
           features: as for `BertForClassification`, [B, S] each, or [B, K, S] for K texts per
             example; then optionally "text_lengths" int [B, K], to which the k-th texts are cut:
             the same in all rows, at least the length of the longest one. The k-th texts of all
-            examples are computed together, with dropout of their own.
+            examples are computed together, with dropout of their own. XLA, which needs to know
+            all sizes, does not cut them: without dropout the vectors are the same.
           dropout, training: as in `BertEncoder.call`.
-          trim: cut them; false for a model that XLA compiles, which needs to know all sizes.
-            Without dropout the vectors are the same.
 
         Returns:
           float32 [B, D] or [B, K, D]; D is H, after a BiLSTM 2 U.
@@ -263,8 +262,8 @@ class BertForSentenceEmbedding(BertTaskModel):
         if len(inputs["input_ids"].shape) == 2:
             return self._vectors(inputs, dropout, training)
         lengths = None
-        # Under other backends a compiled model needs to know all sizes.
-        if trim and keras.backend.backend() == "tensorflow":
+        # Under other backends a compiled model needs to know all sizes, too.
+        if keras.backend.backend() == "tensorflow" and not is_jit_compiled():
             lengths = features.get("text_lengths")
         vectors = []
         # One column at a time: each has its own length after trimming.

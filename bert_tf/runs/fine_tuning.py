@@ -52,7 +52,6 @@ class InMemoryTask(Task):
       train_examples: None if nothing is trained.
       num_train_examples: determines the number of steps; None for the length of `train_examples`.
       token_outputs: names of the outputs that have one row per token.
-      is_compiled: XLA compiles the whole step, so shapes can't follow the data.
     """
 
     options: FineTuningOptions
@@ -61,7 +60,6 @@ class InMemoryTask(Task):
     train_examples: Examples | None = None
     num_train_examples: int | None = None
     token_outputs: tuple[str, ...] = ()
-    is_compiled = False
 
     def __init__(
         self,
@@ -249,8 +247,6 @@ class InMemoryTask(Task):
 
     def check_devices(self, devices: Devices) -> None:
         super().check_devices(devices)
-        # XLA compiles whatever a TPU runs.
-        self.is_compiled = devices.jit_compile or devices.kind == "TPU"
         if devices.kind == "TPU" and self.options.tpu_name != "local":
             raise UserError(
                 "fine-tuning reads its examples in this process, which a remote TPU can't reach: "

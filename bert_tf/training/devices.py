@@ -5,10 +5,12 @@ Devices never fall back silently from what the flags say. `speed.py` knows how f
 
 import ctypes
 import dataclasses
+import functools
 import os
 import socket
 import sys
 import urllib.parse
+from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -16,6 +18,7 @@ import tensorflow as tf
 from bert_common.errors import UserError, in_one_line, say
 from bert_common.gpus import read_driver, unused_gpus
 from modeling.saving import needs_tensorflow
+from modeling.xla import jit_compile_scope
 
 # Port at which a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
@@ -282,3 +285,20 @@ def _tpu_strategy(tpu: TpuAddress, paths: tuple[str, ...]) -> tf.distribute.TPUS
             f"--tpu_name={name}: the TPU can't be reached: {in_one_line(error)}"
         ) from None
     return tf.distribute.TPUStrategy(resolver)
+
+
+def graph_function(function: Callable, jit_compile: bool) -> Callable:
+    """Makes a `tf.function`, which is traced in a `jit_compile_scope` if XLA compiles it.
+
+    Args:
+      function: of nests of tensors, without AutoGraph.
+      jit_compile: compile it with XLA, which compiles whatever a TPU runs.
+    """
+
+    @functools.wraps(function)
+    def traced(*arguments):
+        is_on_tpu = isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy)
+        with jit_compile_scope(jit_compile or is_on_tpu):
+            return function(*arguments)
+
+    return tf.function(traced, autograph=False, jit_compile=jit_compile or None)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from bert_tf.training.batches import stack_parts, sum_of_parts, take_part
+from bert_tf.training.devices import graph_function
 from modeling.dropout import stream_of_key
 from modeling.losses import InBatchLoss
 
@@ -30,7 +31,7 @@ class JointGradients:
       loss: of the outputs of the whole batch.
       variables: those that are trained.
       parts: micro-batches of a replica's share.
-      function_options: arguments of `tf.function`.
+      jit_compile: compile the functions with XLA.
     """
 
     def __init__(
@@ -41,18 +42,18 @@ class JointGradients:
         *,
         replicas: int,
         parts: int,
-        function_options: dict,
+        jit_compile: bool,
     ):
         self._forward = forward
         self._loss = loss
         self._variables = variables
         self._replicas = replicas
         self._parts = parts
-        self._is_compiled = function_options["jit_compile"]
-        self._outputs = tf.function(self._compute_outputs, **function_options)
-        self._outputs_in_parts = tf.function(self._compute_outputs_in_parts, **function_options)
-        self._output_gradients = tf.function(self._compute_output_gradients, **function_options)
-        self._weight_gradients = tf.function(self._compute_weight_gradients, **function_options)
+        self._is_compiled = jit_compile
+        self._outputs = graph_function(self._compute_outputs, jit_compile)
+        self._outputs_in_parts = graph_function(self._compute_outputs_in_parts, jit_compile)
+        self._output_gradients = graph_function(self._compute_output_gradients, jit_compile)
+        self._weight_gradients = graph_function(self._compute_weight_gradients, jit_compile)
 
     def __call__(
         self,

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.training.devices import graph_function
 from bert_tf.training.examples import (
     CPU_TOKENS,
     Examples,
@@ -55,7 +56,7 @@ class EvaluationPass:
             return loss.sums(forward(features, None), features)
 
         # The model is compiled by itself, as XLA can't compile reading from the iterator.
-        compute_sums = tf.function(sums, jit_compile=True if jit_compile else None, autograph=False)
+        compute_sums = graph_function(sums, jit_compile)
 
         def next_sums(iterator) -> dict:
             return strategy_results(
@@ -101,7 +102,7 @@ class Prediction:
         token_outputs: tuple[str, ...] = (),
         check_stop: Callable[[], None] = lambda: None,
     ):
-        self._model = tf.function(model, jit_compile=True if jit_compile else None, autograph=False)
+        self._model = graph_function(model, jit_compile)
         self._batch_size = batch_size
         self._lengths = lengths
         self._token_outputs = token_outputs

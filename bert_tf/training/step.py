@@ -20,12 +20,12 @@ from bert_tf.training.batches import (
     sum_of_parts,
     take_part,
 )
+from bert_tf.training.devices import graph_function
 from bert_tf.training.optimizer import Optimizer
 from modeling.checkpoints.optimizer_state import INITIAL_LOSS_SCALE
 from modeling.dropout import stream_key, stream_of_key
 from modeling.losses import HeadLoss, InBatchLoss, SumOfLosses
 from modeling.replicas import sum_over_replicas
-from modeling.xla import jit_compile_scope
 
 # Dynamic loss scaling of "Mixed precision training" (arXiv 1710.03740): the scale is halved on
 # overflow and doubled after so many updates without one.
@@ -135,10 +135,9 @@ class TrainingStep:
         self._loss_scaling = loss_scaling
         self._deterministic = deterministic
         self._seed = seed
+        self._compute_gradients = self._make_gradient_function()
+        self._apply_gradients = graph_function(self._update, jit_compile)
         # AutoGraph would rewrite the source of every layer; only the loop over steps needs it.
-        function_options = {"autograph": False, "jit_compile": jit_compile or None}
-        self._compute_gradients = self._make_gradient_function(function_options)
-        self._apply_gradients = tf.function(self._update, **function_options)
         self._run_steps = tf.function(self._steps)
         # Sums over the steps of one inner loop; read and reset between loops. It is one variable
         # made before the function is traced, as a function that makes variables is traced and
@@ -186,7 +185,7 @@ class TrainingStep:
             metrics["input_wait_share"] = float(self._seconds_waiting.numpy()) / seconds
         return metrics
 
-    def _make_gradient_function(self, function_options: dict) -> Callable:
+    def _make_gradient_function(self) -> Callable:
         """Returns the function that computes a replica's gradients and sums."""
         is_in_parts = self._replicas * self._micro_batches > 1
         # On one replica without micro-batches every loss sees the whole batch anyway.
@@ -199,11 +198,11 @@ class TrainingStep:
                 self._optimizer.variables,
                 replicas=self._replicas,
                 parts=self._micro_batches,
-                function_options=function_options,
+                jit_compile=self._jit_compile,
             )
         if self._micro_batches > 1:
-            return tf.function(self._accumulate_gradients, **function_options)
-        return tf.function(self._forward_backward, **function_options)
+            return graph_function(self._accumulate_gradients, self._jit_compile)
+        return graph_function(self._forward_backward, self._jit_compile)
 
     def _steps(self, iterator, steps: tf.Tensor) -> None:
         # AutoGraph makes a loop of the graph of it, so Python is not asked between two steps.
@@ -264,16 +263,13 @@ class TrainingStep:
         """Returns the gradients of a micro-batch's part of the global loss, and its sums."""
         variables = self._optimizer.variables
         dropout = stream_of_key(dropout_key, first_example)
-        # XLA compiles whatever a TPU runs.
-        with jit_compile_scope(self._jit_compile or self._is_on_tpu):
-            with tf.GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch(variables)
-                sums = self._loss.sums(self._forward(features, dropout), features)
-                loss = self._loss.total(sums, counts) * scale
-            # Recomputed layers are traced once more for their gradients.
-            gradients = tape.gradient(
-                loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
-            )
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(variables)
+            sums = self._loss.sums(self._forward(features, dropout), features)
+            loss = self._loss.total(sums, counts) * scale
+        gradients = tape.gradient(
+            loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
         # The scale only keeps small float16 gradients from vanishing on the way.
         if self._loss_scaling:
             gradients = [gradient / scale for gradient in gradients]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf.training.devices import graph_function
 from modeling import fine_tuning
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import HEADS
@@ -190,13 +191,11 @@ NUM_CHOICES = np.array([2, 3, 1, 3], np.int32)
 RAGGED = {**FEATURES, "num_choices": NUM_CHOICES}
 
 
-@pytest.mark.parametrize("skip_missing", [True, False])
-def test_questions_of_different_numbers_of_choices(model, skip_missing):
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_questions_of_different_numbers_of_choices(model, jit_compile):
     """Whatever the ids of the missing choices are, the others have the logits of a question without
     them."""
-    logits = np.asarray(
-        tf.function(lambda features: model(features, skip_missing=skip_missing))(RAGGED)
-    )
+    logits = np.asarray(graph_function(lambda features: model(features), jit_compile)(RAGGED))
     whole = np.asarray(model(FEATURES))
     is_there = np.arange(CHOICES) < NUM_CHOICES[:, None]
     np.testing.assert_allclose(logits[is_there], whole[is_there], rtol=0, atol=1e-5)
@@ -225,17 +224,20 @@ def test_nothing_is_computed_for_missing_choices(model, monkeypatch):
 
 @pytest.mark.parametrize("features", [FEATURES, RAGGED], ids=["dense", "with missing choices"])
 def test_a_part_of_the_batch_drops_what_the_whole_batch_does(model, features):
-    def logits(rows, first, **arguments):
-        stream = dropout_stream(1, tf.constant(2, tf.int64), first)
+    def logits(rows, first, jit_compile=False):
         part = {name: value[rows] for name, value in features.items()}
-        return np.asarray(model(part, dropout=stream, **arguments))
+
+        def compute():
+            return model(part, dropout=dropout_stream(1, tf.constant(2, tf.int64), first))
+
+        return graph_function(compute, jit_compile)().numpy()
 
     whole = logits(slice(0, 4), 0)
     np.testing.assert_allclose(
         np.concatenate([logits(slice(0, 1), 0), logits(slice(1, 4), 1)]), whole, rtol=0, atol=1e-5
     )
     # XLA computes the missing choices, too.
-    np.testing.assert_allclose(logits(slice(0, 4), 0, skip_missing=False), whole, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(logits(slice(0, 4), 0, jit_compile=True), whole, rtol=0, atol=1e-5)
     # A choice drops the same whether or not others are missing.
     dense = model(FEATURES, dropout=dropout_stream(1, tf.constant(2, tf.int64)))
     exists = whole != fine_tuning.MISSING

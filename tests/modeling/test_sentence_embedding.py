@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 from bert_common.errors import UserError
+from bert_tf.training.devices import graph_function
 from modeling.config import POOLINGS
 from modeling.sentence_embedding import (
     NO_TEXT,
@@ -41,7 +42,9 @@ def test_texts_of_an_example_are_those_of_rows(pooling):
     stacked = {name: value.reshape(3, 2, 8) for name, value in features.items()}
     lengths = np.broadcast_to(features["input_mask"].sum(1).reshape(3, 2).max(0), (3, 2))
     for given in (stacked, {**stacked, "text_lengths": lengths}):
-        np.testing.assert_allclose(model(given).numpy().reshape(6, -1), rows, atol=1e-5)
+        for jit_compile in (False, True):
+            vectors = graph_function(lambda x: model(x), jit_compile)(given)
+            np.testing.assert_allclose(vectors.numpy().reshape(6, -1), rows, atol=1e-5)
 
 
 def test_the_same_text_twice_is_dropped_differently_and_alike_in_parts():

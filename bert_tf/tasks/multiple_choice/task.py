@@ -56,10 +56,6 @@ class MultipleChoiceTask(FineTuningTask):
             head_dropout=self.options.classifier_dropout,
         )
 
-    def forward(self, model: BertForMultipleChoice, features: dict, dropout: object):
-        # XLA needs fixed shapes; elsewhere the missing choices of short questions are not computed.
-        return model(features, dropout=dropout, skip_missing=not self.is_compiled)
-
     def outputs(self, model: BertForMultipleChoice, features: dict) -> dict:
         """Returns "scores" float32 [B], of choices one by one."""
         return {"scores": model.scores(features)}

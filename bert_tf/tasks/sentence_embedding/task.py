@@ -63,10 +63,6 @@ class SentenceEmbeddingTask(FineTuningTask):
             normalize=self.options.normalize,
         )
 
-    def forward(self, model: BertForSentenceEmbedding, features: dict, dropout: object):
-        # XLA needs fixed shapes; elsewhere each column is cut to its longest text.
-        return model(features, dropout=dropout, trim=not self.is_compiled)
-
     def loss(self, model: BertForSentenceEmbedding) -> HeadLoss:
         # Scores are regressed on; pairs and triples learn from the other texts of the batch.
         if self.options.task_name in (kinds.SCORED, kinds.STS_B):

@@ -114,9 +114,9 @@ def default_devices(jit_compile: bool = True, dtype: str = "float32") -> Devices
     )
 
 
-def forward_of(model: BertTaskModel, **arguments) -> Callable:
+def forward_of(model: BertTaskModel) -> Callable:
     """The forward pass of a training step."""
-    return lambda features, dropout: model(features, dropout=dropout, **arguments)
+    return lambda features, dropout: model(features, dropout=dropout)
 
 
 class Trainer:

@@ -125,7 +125,7 @@ def compare(
     model, losses = trained(
         strategy,
         lambda _: BertForSentenceEmbedding(config),
-        lambda model: forward_of(model, trim=not jit_compile),
+        forward_of,
         InBatchNegatives("pairs"),
         examples,
         1e-3,
@@ -151,7 +151,7 @@ def choose(strategy: tf.distribute.Strategy) -> dict[str, np.ndarray]:
     model, losses = trained(
         strategy,
         BertForMultipleChoice,
-        lambda model: forward_of(model, skip_missing=True),
+        forward_of,
         MULTIPLE_CHOICE_LOSS,
         examples,
         1e-2,

@@ -12,8 +12,9 @@ import tensorflow as tf
 
 from bert_common.errors import UserError
 from bert_tf.training import speed
-from bert_tf.training.devices import TpuAddress, set_up
+from bert_tf.training.devices import TpuAddress, graph_function, set_up
 from bert_tf.training.speed import compiled_for, describe_time, peak_rate, utilization
+from modeling.xla import is_jit_compiled
 from tests.bert_tf.training.common import default_devices
 
 
@@ -377,3 +378,30 @@ def test_the_reason_for_compilation_is_said(monkeypatch):
     ]
     assert chosen[0].xla == "XLA off (saves about 12 s of all steps, compiling takes about 2 min)"
     assert chosen[1].xla.startswith("XLA on (saves about ")
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_a_graph_function_knows_what_compiles_it(jit_compile):
+    """In loops, recomputed parts, gradients and on a device of a strategy, too."""
+    found = []
+
+    def note(x):
+        found.append(is_jit_compiled())
+        return x
+
+    @tf.custom_gradient
+    def note_gradient(x):
+        return note(x), note
+
+    def step(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.while_loop(lambda y: y[0] < 3, lambda y: [note(y) + 1], [x])[0]
+            y = tf.recompute_grad(note_gradient)(y)
+        return tape.gradient(y, x)
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    compiled = graph_function(step, jit_compile)
+    tf.function(lambda: strategy.run(compiled, [tf.zeros([1])]))()
+    assert len(found) >= 4
+    assert set(found) == {jit_compile}

@@ -107,7 +107,7 @@ def test_ten_steps(tmp_path, parts):
 
     state, optimizer = TrainingState(), AdamWeightDecay(raw_variables(model))
     training_step = TrainingStep(
-        forward_of(model, skip_missing=True),
+        forward_of(model),
         MULTIPLE_CHOICE_LOSS,
         optimizer,
         WarmupDecay(RATE, 2 * STEPS, WARM_UP),

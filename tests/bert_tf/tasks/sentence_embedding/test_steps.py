@@ -62,7 +62,7 @@ def train(parts: int, jit_compile: bool = False) -> dict[str, np.ndarray]:
     model, examples = BertForSentenceEmbedding(CONFIG, seed=3), make_examples(21, 3)
     state, optimizer = TrainingState(), AdamWeightDecay(raw_variables(model))
     step = TrainingStep(
-        forward_of(model, trim=not jit_compile),
+        forward_of(model),
         InBatchNegatives("x"),
         optimizer,
         WarmupDecay(1e-3, 50),
