@@ -6,6 +6,7 @@
     Label Studio  {"data": {"text": …}, "annotations": [{"result": [{"value": {"start": 0, "end": 3,
                   "labels": ["PER"]}}]}]}, or {"text": …, "label": [{"start": 0, …}]} (JSON-MIN)
     CLUENER       {"text": …, "label": {"name": {"Ada": [[0, 2]]}}}, where the last character counts
+    GLiNER        {"tokenized_text": ["Ada", …], "ner": [[0, 0, "PER"]]}, where the last word counts
 
 Input: an object of a JSON file. Output: the object that `tagged_files.py` reads. The lines of
 INCEpTION and brat are refused by name: both write CoNLL, too.
@@ -32,13 +33,16 @@ _BRAT = re.compile(r"T\d+\t\S+ \d+ \d+(;\d+ \d+)*\t.*")
 
 
 def with_entities(value: dict) -> dict:
-    """Returns an object whose entities are called "entities"; other objects unchanged.
+    """Returns an object whose entities are called "entities", or "ner_tags" if they are of words;
+    other objects unchanged.
 
     Raises:
       UserError: its annotator has not accepted the text, or several have worked on it.
     """
     if isinstance(value.get("annotations"), list) and isinstance(value.get("data"), dict):
         return {**value["data"], **_label_studio_entities(value["annotations"])}
+    if "tokenized_text" in value:
+        return _with_tags(value)
     text = value.get("text")
     if not isinstance(text, str):
         return value
@@ -64,6 +68,30 @@ def with_entities(value: dict) -> dict:
     if isinstance(tokens, list) and all(isinstance(token, dict) for token in tokens):
         del changed["tokens"]
     return changed
+
+
+def _with_tags(value: dict) -> dict:
+    """Returns an object of GLiNER with "tokens" and, if it has entities, "ner_tags"."""
+    fields = {"tokenized_text": list[str], "ner": list[list] | None}
+    json_files.check_object(value, fields, "a text of GLiNER")
+    words = value["tokenized_text"]
+    changed = {**value, "tokens": words}
+    if value.get("ner") is None:
+        return changed
+    tags = ["O"] * len(words)
+    for entity in value["ner"]:
+        match entity:
+            case [int(first), int(last), str(label)] if 0 <= first <= last < len(words) and label:
+                places = slice(first, last + 1)
+            case _:
+                raise UserError(
+                    f"{quoted(entity)} is no entity of {len(words)} words: [first word, last word, "
+                    "label] is expected"
+                )
+        if set(tags[places]) != {"O"}:
+            raise UserError(f"entities overlap at {quoted(entity)}")
+        tags[places] = [f"B-{label}"] + [f"I-{label}"] * (last - first)
+    return {**changed, "ner_tags": tags}
 
 
 def check_accepted(value: dict) -> None:

@@ -47,6 +47,7 @@ def read(write, rows, name="a.jsonl"):
         [TEXT, {"entities": [list(span) for span in SPANS]}],
         {"text": TEXT, "ents": OBJECTS, "sents": [{"start": 0, "end": 27}], "tokens": TOKENS},
         {"text": TEXT, "label": {"PER": {"Ada Byron": [[0, 8]]}, "LOC": {"London": [[19, 24]]}}},
+        {"tokenized_text": TEXT.split(), "ner": [[0, 1, "PER"], [4, 4, "LOC"]]},
     ],
     ids=[
         "doccano",
@@ -58,6 +59,7 @@ def read(write, rows, name="a.jsonl"):
         "spaCy",
         "Doc.to_json",
         "CLUENER",
+        "GLiNER",
     ],
 )
 def test_entities_of_every_tool(write, row):
@@ -87,6 +89,11 @@ def test_a_file_of_ner_annotator(write):
         ({"text": TEXT, "label": {"PER": {"Ada": [[]]}}}, r"'Ada' is not at \[\]"),
         ({"text": TEXT, "label": {"PER": ["Ada"]}}, "'label'"),
         ([TEXT, SPANS], "object"),
+        ({"tokenized_text": TEXT, "ner": []}, "'tokenized_text' is \"Ada"),
+        ({"tokenized_text": ["Ada"], "ner": "PER"}, "'ner' is"),
+        ({"tokenized_text": ["Ada"], "ner": [[0, 1, "PER"]]}, "no entity of 1 words"),
+        ({"tokenized_text": ["Ada"], "ner": [[0, "PER"]]}, "no entity of 1 words"),
+        ({"tokenized_text": ["Ada"], "ner": [[0, 0, "A"], [0, 0, "B"]]}, "overlap"),
     ],
 )
 def test_what_is_no_annotation_of_one_text(write, row, message):
