@@ -274,18 +274,14 @@ class BertTaskModel(Checkpointed, keras.Model):
           UserError: strings, impossible labels, class weights for labels that are no classes, or
             what several devices would not do as one does.
         """
-        _refuse_strings(x)
-        self._check_labels(y)
-        self._check_class_weight(kwargs.get("class_weight"))
-        check_optimizer(self)
+        self._check_training(x, y, kwargs.get("class_weight"))
         return super().fit(x, y, *args, **kwargs)
 
     def train_on_batch(
         self, x, y=None, sample_weight=None, class_weight=None, return_dict: bool = False
     ):
-        """Trains on a batch as `keras.Model.train_on_batch`; `UserError` for weights of classes
-        that there are not."""
-        self._check_class_weight(class_weight)
+        """Trains on a batch as `keras.Model.train_on_batch`; `UserError` as in `fit`."""
+        self._check_training(x, y, class_weight)
         return super().train_on_batch(x, y, sample_weight, class_weight, return_dict)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
@@ -301,11 +297,11 @@ class BertTaskModel(Checkpointed, keras.Model):
         check_compilation(self)
         return super().predict(x, *args, **kwargs)
 
-    def _check_labels(self, labels) -> None:
-        """Raises `UserError` for labels that no class has, where they can be seen."""
-
-    def _check_class_weight(self, class_weight: Mapping | None) -> None:
-        """Raises `UserError` for class weights where an example has not one class."""
+    def _check_training(self, x, y, class_weight: Mapping | None) -> None:
+        """Raises `UserError` for what `fit` refuses."""
+        _refuse_strings(x)
+        self._check_labels(y)
+        check_optimizer(self)
         has_classes = type(self.head_losses[0]) is HeadLoss and self._reads == "pooled_output"
         # Keras takes the position of the largest label for the class of an example.
         if class_weight is not None and not has_classes:
@@ -313,6 +309,9 @@ class BertTaskModel(Checkpointed, keras.Model):
                 "class_weight: Keras weights examples by the one class of each, which tags, "
                 "several labels and scores are not: give sample_weight, of tags one for each token"
             )
+
+    def _check_labels(self, labels) -> None:
+        """Raises `UserError` for labels that no class has, where they can be seen."""
 
     def quantize(self, *args, **kwargs):
         """Raises `UserError`: Keras would quantize no layer of these models."""

@@ -11,7 +11,7 @@ from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.task import pretraining_forward, pretraining_loss
 from modeling import fine_tuning
 from modeling.encoder import BertEncoder, freeze_embeddings, freeze_layers
-from modeling.fit import check_compilation
+from modeling.fit import check_compilation, check_optimizer
 from modeling.losses import Accuracy, CrossEntropy
 from modeling.optimizer import BertAdamW, BertLamb
 from modeling.pretraining import BertForCausalLm, BertForPreTraining
@@ -368,6 +368,27 @@ def test_what_fails_on_several_devices_is_refused(jit_compile, steps, message):
         check_compilation(model)
     strategy.num_replicas_in_sync = 1
     check_compilation(model)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"clipnorm": 1.0}, "clipnorm=1.0: Adam"),
+        ({"global_clipnorm": 1.0}, "global_clipnorm=1.0"),
+        ({"clipvalue": 1.0}, "clipvalue=1.0"),
+        ({"gradient_accumulation_steps": 2}, "gradient_accumulation_steps"),
+    ],
+)
+def test_optimizers_that_several_devices_change_are_refused(changes, message):
+    model = types.SimpleNamespace(
+        distribute_strategy=types.SimpleNamespace(num_replicas_in_sync=2),
+        optimizer=keras.optimizers.Adam(**changes),
+    )
+    with pytest.raises(UserError, match=message):
+        check_optimizer(model)
+    # Ours clip the sum.
+    model.optimizer = BertAdamW(1e-3, global_clipnorm=1.0)
+    check_optimizer(model)
 
 
 def test_no_call_of_keras_waits_for_the_thread_that_tunes_a_dataset(monkeypatch):
