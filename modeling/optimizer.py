@@ -168,21 +168,17 @@ class AppliedRule(keras.optimizers.Optimizer):
     not_decayed: tuple[str, ...]
 
     def build(self, variables):
-        if not self.built:
-            self._check_patterns([variable.name for variable in variables])
-        super().build(variables)
-
-    def _check_patterns(self, names: Sequence[str]) -> None:
-        """Warns of a pattern of `exclude_from_weight_decay` that is found in no name."""
+        names = {variable.name for variable in variables}
         for pattern in self.not_decayed:
             # A model of one's own may have no LayerNorm.
             if pattern in NOT_DECAYED or any(re.search(pattern, name) for name in names):
                 continue
             warnings.warn(
                 f"exclude_from_weight_decay: {pattern!r} is in no variable's name, which is that "
-                f"within its layer ({', '.join(sorted(set(names)))}), and excludes nothing",
+                f"within its layer ({', '.join(sorted(names))}), and excludes nothing",
                 stacklevel=2,
             )
+        super().build(variables)
 
     def apply(self, grads, trainable_variables=None):
         """Updates the variables as `keras.optimizers.Optimizer.apply`."""
@@ -199,6 +195,14 @@ class AppliedRule(keras.optimizers.Optimizer):
         # A step without a batch (`dropout.fit_stream`) has no gradients, and is no iteration.
         with tf.control_dependencies([gradient for gradient in dense if gradient is not None]):
             super().apply(dense, trainable_variables)
+
+    def finalize_variable_values(self, var_list):
+        # Keras pairs weights and means by their places: of weights that are frozen since `compile`,
+        # the others would get their means.
+        if self.use_ema:
+            for variable in var_list:
+                index = self._get_variable_index(variable)
+                variable.assign(self._model_variables_moving_average[index])
 
     def _clip_gradients(self, grads):
         if is_on_several_replicas():
@@ -228,6 +232,10 @@ class AppliedRule(keras.optimizers.Optimizer):
     def _bias_corrections(self, dtype: str) -> list:
         step = ops.cast(self.iterations + 1, dtype)
         return bias_corrections(step, (self.beta_1, self.beta_2))
+
+    def get_config(self) -> dict:
+        # Keras forgets the patterns of `exclude_from_weight_decay` when it saves an optimizer.
+        return {**super().get_config(), "exclude_from_weight_decay": list(self.not_decayed)}
 
 
 @register
@@ -307,7 +315,6 @@ class BertAdamW(AppliedRule, keras.optimizers.AdamW):
             name=name,
             **kwargs,
         )
-        # Keras forgets the patterns of `exclude_from_weight_decay` when it saves an optimizer.
         self.not_decayed = tuple(exclude_from_weight_decay)
         self.exclude_from_weight_decay(var_names=list(self.not_decayed))
 
@@ -326,9 +333,6 @@ class BertAdamW(AppliedRule, keras.optimizers.AdamW):
         # Keras decays all weights before their updates: the rule does so in one pass.
         if self.amsgrad:
             super()._apply_weight_decay(variables)
-
-    def get_config(self) -> dict:
-        return {**super().get_config(), "exclude_from_weight_decay": list(self.not_decayed)}
 
 
 @register
@@ -372,22 +376,16 @@ class BertLamb(AppliedRule, keras.optimizers.Lamb):
         )
         self.decay_rate = weight_decay
         self.not_decayed = tuple(exclude_from_weight_decay)
+        self.exclude_from_weight_decay(var_names=list(self.not_decayed))
 
     def update_step(self, gradient, variable, learning_rate):
-        if any(re.search(pattern, variable.name) for pattern in self.not_decayed):
-            decay_rate = None
-        else:
-            decay_rate = self.decay_rate
+        decay_rate = self.decay_rate if self._use_weight_decay(variable) else None
         rate = ops.cast(learning_rate, variable.dtype)
         factors = UpdateFactors(rate, *self._bias_corrections(variable.dtype))
         self._apply_rule(lamb_update, gradient, variable, factors, decay_rate)
 
     def get_config(self) -> dict:
-        return {
-            **super().get_config(),
-            "weight_decay": self.decay_rate,
-            "exclude_from_weight_decay": list(self.not_decayed),
-        }
+        return {**super().get_config(), "weight_decay": self.decay_rate}
 
 
 @register

@@ -312,6 +312,19 @@ def test_what_is_frozen_between_two_calls_of_fit_keeps_its_bits():
     assert np.any(model.encoder.layers[0].attention.query.lora_kernel_b)
 
 
+def test_means_of_weights_stay_their_own_where_others_are_frozen():
+    ids = FEATURES["input_ids"]
+    model = fine_tuning.BertForClassification(TINY, 3)
+    # Nothing moves: the means are the weights.
+    model.compile(BertAdamW(0.0, use_ema=True))
+    model.fit(ids, CLASSES, verbose=0)
+    before = {variable.path: variable.numpy() for variable in model.weights}
+    freeze_embeddings(model)
+    model.fit(ids, CLASSES, verbose=0)
+    for variable in model.weights:
+        np.testing.assert_allclose(variable, before[variable.path], rtol=1e-6)
+
+
 @pytest.mark.parametrize("layers", [("query", "value"), "all"])
 def test_lora_trains_its_own_weights_and_the_head_only(layers, tmp_path):
     model = fine_tuning.BertForClassification(SMALL, 3, seed=4)
