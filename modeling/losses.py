@@ -594,6 +594,8 @@ class Accuracy(keras.metrics.Mean):
 
     def __init__(self, name: str = "accuracy", **kwargs):
         super().__init__(name=name, **kwargs)
+        # Callbacks such as `EarlyStopping` ask for it.
+        self._direction = "up"
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         logits, labels, weights = known_labels(

@@ -181,6 +181,16 @@ def test_keras_own_losses_and_train_on_batch_work_too():
     np.testing.assert_allclose(model.predict(ids, verbose=0), model(ids), atol=1e-5)
 
 
+def test_callbacks_know_that_a_higher_accuracy_is_better():
+    model = fine_tuning.BertForTokenClassification(TINY, 3)
+    model.compile()
+    ids = FEATURES["input_ids"]
+    stopping = keras.callbacks.EarlyStopping("val_accuracy")
+    tags = np.zeros_like(ids)
+    model.fit(ids, tags, validation_data=(ids, tags), callbacks=[stopping], verbose=0)
+    assert stopping.monitor_op(1.0, 0.0)
+
+
 def test_a_word_that_repeats_moves_as_far_as_another_under_keras_own_adam():
     model = fine_tuning.BertForQuestionAnswering(TINY)
     table = model.encoder.embeddings.word_embeddings
