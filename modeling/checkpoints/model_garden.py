@@ -119,7 +119,12 @@ def _find_encoder(graph: "ObjectGraph", prefix: str) -> _Encoder | None:
         before_number, after_number = _NUMBERED, f"/{_ATTENTION}"
         first = _FIRST_LAYER
         encoders = graph.nodes_with(f"{before_number}{first}{after_number}")
-    if not encoders:
+    # Weights of a Funnel Transformer, and of an ALBERT's one layer, have the places of a BERT's.
+    if (
+        not encoders
+        or graph.nodes_with("_pool_strides")
+        or "transformer/self_attention/query/kernel" in graph.names.values()
+    ):
         return None
     if len(encoders) > 1:
         raise UserError(
@@ -150,7 +155,7 @@ def _head_keys(graph: "ObjectGraph", head: Head) -> dict[str, str]:
         keys |= graph.keys_of(node, _pooler_paths())
     # Our own files call the second `classifier` by its directory, see `write_model_garden`.
     paths = _garden_paths(head.weights)
-    for path in dict.fromkeys((head.garden, head.directory)):
+    for path in (head.garden, head.directory):
         for node in graph.nodes_at(path):
             head_keys = graph.keys_of(node, paths)
             keys |= head_keys
@@ -311,10 +316,7 @@ def _older_names(layers: int) -> dict[str, str]:
     for layer in range(layers):
         parts.append(f"{_LAYERS}/{layer}")
     parts.append(_POOLER)
-    names = {}
-    for number, part in enumerate(parts):
-        names[part] = f"{_NUMBERED}{number}"
-    return names
+    return {part: f"{_NUMBERED}{number}" for number, part in enumerate(parts)}
 
 
 def _pooler_paths(prefix: str = "") -> dict[str, str]:

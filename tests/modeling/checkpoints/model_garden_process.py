@@ -41,6 +41,18 @@ def first_encoder():
     return networks.BertEncoder(**SIZES, activation=approximate_gelu, dict_outputs=True)
 
 
+def funnel():
+    network = networks.FunnelTransformerEncoder(**SIZES, pool_type="truncated_avg")
+    network(network.inputs)
+    return network
+
+
+def albert():
+    sizes = dict(SIZES, intermediate_size=20, embedding_width=12)
+    del sizes["inner_dim"]
+    return networks.AlbertEncoder(**sizes)
+
+
 def pretrainer():
     head = layers.ClassificationHead(inner_dim=12, num_classes=2, name="next_sentence")
     model = models.BertPretrainerV2(
@@ -116,6 +128,8 @@ def main(folder):
     for seed, (name, (model, checkpoint)) in enumerate(new.items()):
         run(name, randomized(model, seed))
         checkpoint(model).write(str(folder / f"{name}.ckpt"))
+    for model in (funnel(), albert()):
+        tf.train.Checkpoint(encoder=model).write(str(folder / f"{type(model).__name__}.ckpt"))
 
     # Everything in these models must be in the checkpoint: assert_existing_objects_matched.
     ways = {

@@ -150,3 +150,8 @@ def test_a_configuration_beside_it_is_checked(tmp_path):
     ]:
         SMALL.from_dict({**SMALL.to_dict(), key: value}).to_file(str(tmp_path / "bert_config.json"))
         common.assert_refused(tmp_path, message)
+
+
+@pytest.mark.parametrize("name", ["FunnelTransformerEncoder", "AlbertEncoder"])
+def test_encoders_whose_weights_have_the_places_of_a_berts_are_refused(garden, name):
+    common.assert_refused(garden / f"{name}.ckpt", "is a checkpoint of an unknown kind")
