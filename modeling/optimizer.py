@@ -168,6 +168,8 @@ class AppliedRule(keras.optimizers.Optimizer):
     not_decayed: tuple[str, ...]
 
     def build(self, variables):
+        if self.built:
+            return
         names = {variable.name for variable in variables}
         for pattern in self.not_decayed:
             # A model of one's own may have no LayerNorm.

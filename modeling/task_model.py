@@ -274,14 +274,16 @@ class BertTaskModel(Checkpointed, keras.Model):
           UserError: strings, impossible labels, class weights for labels that are no classes, or
             what several devices would not do as one does.
         """
-        self._check_training(x, y, kwargs.get("class_weight"))
+        self._check_labels(y)
+        self._check_training(x, kwargs.get("class_weight"))
         return super().fit(x, y, *args, **kwargs)
 
     def train_on_batch(
         self, x, y=None, sample_weight=None, class_weight=None, return_dict: bool = False
     ):
-        """Trains on a batch as `keras.Model.train_on_batch`; `UserError` as in `fit`."""
-        self._check_training(x, y, class_weight)
+        """Trains on a batch as `keras.Model.train_on_batch`; `UserError` as in `fit`, but for
+        labels, which are as a loss of the user's takes them."""
+        self._check_training(x, class_weight)
         return super().train_on_batch(x, y, sample_weight, class_weight, return_dict)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
@@ -297,10 +299,9 @@ class BertTaskModel(Checkpointed, keras.Model):
         check_compilation(self)
         return super().predict(x, *args, **kwargs)
 
-    def _check_training(self, x, y, class_weight: Mapping | None) -> None:
-        """Raises `UserError` for what `fit` refuses."""
+    def _check_training(self, x, class_weight: Mapping | None) -> None:
+        """Raises `UserError` for what no step can train on."""
         _refuse_strings(x)
-        self._check_labels(y)
         check_optimizer(self)
         has_classes = type(self.head_losses[0]) is HeadLoss and self._reads == "pooled_output"
         # Keras takes the position of the largest label for the class of an example.

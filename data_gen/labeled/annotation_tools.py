@@ -41,11 +41,9 @@ def with_entities(value: dict) -> dict:
     """
     if isinstance(value.get("annotations"), list) and isinstance(value.get("data"), dict):
         return {**value["data"], **_label_studio_entities(value["annotations"])}
-    if "tokenized_text" in value:
-        return _with_tags(value)
     text = value.get("text")
     if not isinstance(text, str):
-        return value
+        return _with_tags(value)
     check_accepted(value)
     lists = [key for key in _KEYS if isinstance(value.get(key), list)]
     if "entities" in value:
@@ -71,27 +69,29 @@ def with_entities(value: dict) -> dict:
 
 
 def _with_tags(value: dict) -> dict:
-    """Returns an object of GLiNER with "tokens" and, if it has entities, "ner_tags"."""
-    fields = {"tokenized_text": list[str], "ner": list[list] | None}
-    json_files.check_object(value, fields, "a text of GLiNER")
-    words = value["tokenized_text"]
+    """Returns an object of GLiNER with "tokens" and, if it has entities, tags of the words under
+    "ner" and "ner_tags"; other objects unchanged."""
+    words = value.get("tokenized_text")
+    entities = value.get("ner")
+    # Other files may have a column of that name.
+    if not isinstance(words, list) or "tokens" in value:
+        return value
     changed = {**value, "tokens": words}
-    if value.get("ner") is None:
+    if not isinstance(entities, list) or any(isinstance(entity, str) for entity in entities):
         return changed
     tags = ["O"] * len(words)
-    for entity in value["ner"]:
-        match entity:
-            case [int(first), int(last), str(label)] if 0 <= first <= last < len(words) and label:
-                places = slice(first, last + 1)
-            case _:
-                raise UserError(
-                    f"{quoted(entity)} is no entity of {len(words)} words: [first word, last word, "
-                    "label] is expected"
-                )
-        if set(tags[places]) != {"O"}:
+    for entity in entities:
+        is_entity = isinstance(entity, list) and [type(one) for one in entity] == [int, int, str]
+        if not is_entity or not (0 <= entity[0] <= entity[1] < len(words) and entity[2]):
+            raise UserError(
+                f"{quoted(entity)} is no entity of {len(words)} words: [first word, last word, "
+                "label] is expected"
+            )
+        first, last, label = entity
+        if set(tags[first : last + 1]) != {"O"}:
             raise UserError(f"entities overlap at {quoted(entity)}")
-        tags[places] = [f"B-{label}"] + [f"I-{label}"] * (last - first)
-    return {**changed, "ner_tags": tags}
+        tags[first : last + 1] = [f"B-{label}"] + [f"I-{label}"] * (last - first)
+    return {**changed, "ner": tags, "ner_tags": tags}
 
 
 def check_accepted(value: dict) -> None:

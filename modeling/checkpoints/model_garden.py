@@ -120,11 +120,10 @@ def _find_encoder(graph: "ObjectGraph", prefix: str) -> _Encoder | None:
         first = _FIRST_LAYER
         encoders = graph.nodes_with(f"{before_number}{first}{after_number}")
     # Weights of a Funnel Transformer, and of an ALBERT's one layer, have the places of a BERT's.
-    if (
-        not encoders
-        or graph.nodes_with("_pool_strides")
-        or "transformer/self_attention/query/kernel" in graph.names.values()
-    ):
+    names = graph.names.values()
+    query = "self_attention/query/kernel"
+    is_albert = f"transformer/{query}" in names and f"transformer_1/{query}" not in names
+    if not encoders or is_albert or graph.nodes_with("_pool_strides"):
         return None
     if len(encoders) > 1:
         raise UserError(

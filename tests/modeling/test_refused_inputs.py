@@ -89,7 +89,6 @@ def compiled(model_class=BertForClassification):
         (lambda: compiled()(tf.constant(["a"])), ["BertPreprocessor"]),
         (lambda: compiled().fit(IDS, np.array([0, 3])), ["label is 3", "3 classes"]),
         (lambda: compiled().fit(IDS, np.array([-1, 0])), ["label is -1"]),
-        (lambda: compiled().train_on_batch(IDS, np.array([0, 3])), ["label is 3", "3 classes"]),
         (lambda: compiled().train_on_batch(np.array(["a"]), np.array([0])), ["BertPreprocessor"]),
         (lambda: compiled().evaluate(IDS, np.array([0, 4])), ["label is 4"]),
         (lambda: compiled().fit(IDS, np.eye(3)[:2]), ["shape (2, 3)", "labels.argmax(-1)"]),

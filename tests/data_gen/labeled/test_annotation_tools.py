@@ -70,6 +70,28 @@ def test_entities_of_every_tool(write, row):
     assert [found.tag_names[tag] for tag in found.tags] == TAGS
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"text": TEXT, "tokenized_text": TEXT.lower(), "entities": SPANS},
+        {"text": TEXT, "tokenized_text": TEXT.split(), "entities": SPANS},
+        {"tokens": TEXT.split(), "ner_tags": TAGS, "tokenized_text": [*"ada"]},
+    ],
+)
+def test_a_key_of_gliner_in_another_file_is_a_column(write, row):
+    found = read(write, [row])
+    assert [found.tag_names[tag] for tag in found.tags] == TAGS
+
+
+@pytest.mark.parametrize("entities", [[[0, 1, "PER"], [4, 4, "LOC"]], TAGS])
+def test_keys_of_gliner_are_named_as_columns(write, entities):
+    path = write(json.dumps({"tokenized_text": TEXT.split(), "ner": entities}), "a.jsonl")
+    found = read_tagged_file(
+        SourceFile(path, "train_file"), word_column="tokenized_text", label_column="ner"
+    )
+    assert [found.tag_names[tag] for tag in found.tags] == TAGS
+
+
 def test_a_file_of_ner_annotator(write):
     row = [TEXT, {"entities": [list(span) for span in SPANS]}]
     content = {"classes": ["PER", "LOC"], "annotations": [row, row]}
@@ -89,8 +111,9 @@ def test_a_file_of_ner_annotator(write):
         ({"text": TEXT, "label": {"PER": {"Ada": [[]]}}}, r"'Ada' is not at \[\]"),
         ({"text": TEXT, "label": {"PER": ["Ada"]}}, "'label'"),
         ([TEXT, SPANS], "object"),
-        ({"tokenized_text": TEXT, "ner": []}, "'tokenized_text' is \"Ada"),
-        ({"tokenized_text": ["Ada"], "ner": "PER"}, "'ner' is"),
+        ({"tokenized_text": TEXT, "ner": []}, "'tokens' must be a list of words"),
+        ({"tokenized_text": ["Ada"], "ner": [[False, False, "PER"]]}, "no entity of 1 words"),
+        ({"tokenized_text": ["Ada"], "ner": [{"start": 0}]}, "no entity of 1 words"),
         ({"tokenized_text": ["Ada"], "ner": [[0, 1, "PER"]]}, "no entity of 1 words"),
         ({"tokenized_text": ["Ada"], "ner": [[0, "PER"]]}, "no entity of 1 words"),
         ({"tokenized_text": ["Ada"], "ner": [[0, 0, "A"], [0, 0, "B"]]}, "overlap"),

@@ -41,6 +41,29 @@ def first_encoder():
     return networks.BertEncoder(**SIZES, activation=approximate_gelu, dict_outputs=True)
 
 
+def scaffold_encoder():
+    """As the Model Garden's first BERT; its layers are numbered from the process's first one on."""
+    normal = tf_keras.initializers.TruncatedNormal(0.02)
+    return networks.EncoderScaffold(
+        num_hidden_instances=2,
+        pooled_output_dim=12,
+        pooler_layer_initializer=normal,
+        embedding_cfg=dict(
+            vocab_size=50,
+            type_vocab_size=2,
+            hidden_size=12,
+            max_seq_length=16,
+            dropout_rate=0.1,
+            initializer=normal,
+        ),
+        hidden_cls=layers.Transformer,
+        hidden_cfg=dict(
+            num_attention_heads=3, intermediate_size=20, intermediate_activation=approximate_gelu
+        ),
+        dict_outputs=True,
+    )
+
+
 def funnel():
     network = networks.FunnelTransformerEncoder(**SIZES, pool_type="truncated_avg")
     network(network.inputs)
@@ -93,6 +116,7 @@ def main(folder):
         name: value for name, value in inputs.items() if name != "masked_lm_positions"
     }
     new = {
+        "scaffold_encoder": (scaffold_encoder(), lambda model: tf.train.Checkpoint(encoder=model)),
         "pretrainer": (pretrainer(), lambda model: tf.train.Checkpoint(model=model)),
         "items": (pretrainer(), lambda model: tf.train.Checkpoint(**model.checkpoint_items)),
         "trainer": (pretrainer(), with_slots),

@@ -63,7 +63,7 @@ def our_outputs(path, name):
             "next_sentence": outputs["next_sentence_logits"],
         }
         return outputs, report
-    kind = name.partition("_with")[0]
+    kind = name.partition("_with")[0].removeprefix("scaffold_")
     model, report = common.load_into(path, *HEADS[kind.removeprefix("first_")])
     encoded = model.encoder(FEATURES["input_ids"], FEATURES["input_mask"], FEATURES["segment_ids"])
     if not model.heads:
@@ -88,6 +88,7 @@ def assert_agree(outputs, garden, name):
         "trainer",
         "encoder",
         "first_encoder",
+        "scaffold_encoder",
         "classification",
         "classification_with_pooler",
         "question_answering",
