@@ -199,8 +199,8 @@ class AppliedRule(keras.optimizers.Optimizer):
             super().apply(dense, trainable_variables)
 
     def finalize_variable_values(self, var_list):
-        # Keras pairs weights and means by their places: of weights that are frozen since `compile`,
-        # the others would get their means.
+        # Keras pairs weights and means by their places in two lists. Weights that are frozen since
+        # `compile` are missing in one of them, and those behind them would get the means of others.
         if self.use_ema:
             for variable in var_list:
                 index = self._get_variable_index(variable)

@@ -274,8 +274,8 @@ class BertTaskModel(Checkpointed, keras.Model):
           UserError: strings, impossible labels, class weights for labels that are no classes, or
             what several devices would not do as one does.
         """
-        self._check_labels(y)
         self._check_training(x, kwargs.get("class_weight"))
+        self._check_labels(y)
         return super().fit(x, y, *args, **kwargs)
 
     def train_on_batch(
