@@ -97,12 +97,21 @@ class BertWithHead(BertTaskModel):
         if type(self.head_losses[0]) is not HeadLoss or self.classes < 2:
             return
         is_pooled = self._reads == "pooled_output"
-        # One-hot labels are for a loss of the user's.
         num_axes = 1 if is_pooled else 2
         is_one_hot = labels.ndim > num_axes and labels.shape[num_axes] == self.classes
-        if not is_one_hot or isinstance(self.loss, CrossEntropy):
+        if isinstance(self.loss, CrossEntropy) or (_is_sparse(self.loss) and not is_one_hot):
             shape = (None,) * num_axes
             check_labels(labels, (*shape, self.classes), allow_missing=not is_pooled)
+
+
+def _is_sparse(loss) -> bool:
+    """Returns whether a loss of Keras takes all labels for numbers of classes, as one of the user's
+    need not."""
+    if isinstance(loss, str):
+        loss = keras.losses.get(loss)
+    if isinstance(loss, keras.losses.SparseCategoricalCrossentropy):
+        return loss.ignore_class is None
+    return loss is keras.losses.sparse_categorical_crossentropy
 
 
 def _required_classes(classes: int | None, arguments: Mapping) -> int:

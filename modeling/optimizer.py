@@ -165,7 +165,13 @@ class AppliedRule(keras.optimizers.Optimizer):
     On several replicas they clip the sum of the gradients. Keras' own clip each replica's part.
     """
 
-    not_decayed: tuple[str, ...]
+    not_decayed: tuple[str, ...] = ()
+
+    def exclude_from_weight_decay(self, var_list=None, var_names=None):
+        # Keras forgets the names where it is given variables alone.
+        names = self.not_decayed if var_names is None else tuple(var_names)
+        super().exclude_from_weight_decay(var_list, list(names))
+        self.not_decayed = names
 
     def build(self, variables):
         if self.built:
@@ -317,8 +323,7 @@ class BertAdamW(AppliedRule, keras.optimizers.AdamW):
             name=name,
             **kwargs,
         )
-        self.not_decayed = tuple(exclude_from_weight_decay)
-        self.exclude_from_weight_decay(var_names=list(self.not_decayed))
+        self.exclude_from_weight_decay(var_names=exclude_from_weight_decay)
 
     def update_step(self, gradient, variable, learning_rate):
         if self.amsgrad:
@@ -377,8 +382,7 @@ class BertLamb(AppliedRule, keras.optimizers.Lamb):
             **kwargs,
         )
         self.decay_rate = weight_decay
-        self.not_decayed = tuple(exclude_from_weight_decay)
-        self.exclude_from_weight_decay(var_names=list(self.not_decayed))
+        self.exclude_from_weight_decay(var_names=exclude_from_weight_decay)
 
     def update_step(self, gradient, variable, learning_rate):
         decay_rate = self.decay_rate if self._use_weight_decay(variable) else None

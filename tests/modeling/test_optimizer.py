@@ -132,6 +132,21 @@ def test_a_pattern_that_excludes_nothing_is_named(optimizer_class):
         optimizer.build([variable("gamma"), variable("kernel")])
 
 
+@pytest.mark.parametrize("optimizer_class", [BertAdamW, BertLamb])
+def test_exclusions_that_are_called_for_are_saved_and_keep_the_others(optimizer_class):
+    weights = kernel, table, bias = [variable(name) for name in ("kernel", "table", "bias")]
+    optimizer = optimizer_class()
+    optimizer.exclude_from_weight_decay(var_list=[table])
+    optimizer.build(weights)
+    assert [optimizer._use_weight_decay(weight) for weight in weights] == [True, False, False]
+
+    optimizer = optimizer_class()
+    optimizer.exclude_from_weight_decay(var_names=["kernel"])
+    for rule in (optimizer, optimizer_class.from_config(optimizer.get_config())):
+        rule.build(weights)
+        assert [rule._use_weight_decay(weight) for weight in weights] == [False, True, True]
+
+
 @pytest.mark.filterwarnings("error")
 def test_patterns_that_exclude_something_are_not_named():
     for patterns in (("bias", "gamma", "beta"), ("kern",)):

@@ -178,3 +178,17 @@ def test_class_weights_are_for_one_class_of_each_example():
     model = BertForClassification(CONFIG, 2)
     model.compile()
     model.train_on_batch(IDS, np.array([0, 1]), class_weight={0: 1.0, 1: 5.0})
+
+
+def test_a_loss_of_the_users_reads_labels_in_its_own_way():
+    labels = np.array([-1, 0])
+    sparse = keras.losses.SparseCategoricalCrossentropy
+    for loss in (sparse(from_logits=True, ignore_class=-1), "hinge", ["hinge"]):
+        model = classifier(classes=2)
+        model.compile(loss=loss)
+        target = labels if isinstance(loss, sparse) else np.array([[-1, 1], [1, -1]])
+        history = model.fit(IDS, target, verbose=0).history
+        assert np.isfinite(history["loss"]).all()
+    for loss in (sparse(from_logits=True), "sparse_categorical_crossentropy"):
+        model.compile(loss=loss)
+        assert_refused(functools.partial(model.fit, IDS, labels), "label is -1")
