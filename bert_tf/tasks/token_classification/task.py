@@ -207,15 +207,16 @@ def tag_split(data: TokenData, split: Split, probabilities: np.ndarray) -> Tagge
 def write_columns(path: str, tagged: Tagged) -> None:
     """Writes the official columns, which any scorer reads: word, true tag (if any), predicted tag.
 
-    Chunks are in IOB2. Blanks inside of words become underscores.
+    Chunks are in IOB2. Blanks inside of words and types become underscores.
     """
     sentences = tagged.split.source
     last_words = set((np.cumsum(sentences.row_lengths) - 1).tolist())
-    # Blanks separate the columns, so a word must not contain any.
-    columns = [["_".join(word.split()) or "_" for word in sentences.words]]
+    columns = [sentences.words]
     if tagged.gold_tags is not None:
         columns.append(tagged.gold_tags)
     columns.append(tagged.guess_tags)
+    # Blanks separate the columns.
+    columns = [["_".join(field.split()) or "_" for field in column] for column in columns]
     with files.atomic_write(path) as file:
         for index, row in enumerate(zip(*columns, strict=True)):
             file.write(" ".join(row) + "\n")

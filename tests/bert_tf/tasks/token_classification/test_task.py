@@ -290,6 +290,32 @@ def test_texts_with_offsets_come_back_with_offsets(folder, trained, tmp_path):
     assert (tmp_path / "a" / "test_predictions.txt").read_text().splitlines()[1] == "Rome B-LOC"
 
 
+def test_types_of_two_words_are_one_column(tmp_path):
+    path = tmp_path / "texts.jsonl"
+    path.write_text(json.dumps({"text": "the array", "entities": [[0, 9, "data structure"]]}))
+    assert (
+        run(
+            TokenClassificationOptions(
+                dev_file=str(path),
+                init_checkpoint=write_tiny(
+                    made(tmp_path / "model"),
+                    "token_classification",
+                    task={
+                        "kind": "token_classification",
+                        "labels": ["O", "B-data structure", "I-data structure", "B-X", "I-X"],
+                    },
+                ),
+                output_dir=str(tmp_path / "run"),
+                do_eval=True,
+                max_seq_length=16,
+            )
+        )
+        == 0
+    )
+    gold, *_ = count_chunks(read_rows((tmp_path / "run/dev_predictions.txt").read_text()))
+    assert gold == {"data_structure": 1}
+
+
 def test_a_student_learns_the_tags_of_its_teacher(folder, trained, tmp_path):
     """From its outputs alone; of another vocabulary or other tags it is none."""
     student = options(
