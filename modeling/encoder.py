@@ -238,6 +238,8 @@ class WithMask(keras.layers.Layer):
     def __init__(self, **kwargs):
         super().__init__(autocast=False, **kwargs)
         self.supports_masking = True
+        # Also where an encoder never gets a mask: Keras quantizes built layers only.
+        self.built = True
 
     def call(self, inputs):
         return inputs[0]

@@ -114,6 +114,16 @@ def test_what_is_wrong_is_refused_in_one_line(call, parts):
     assert_refused(call, *parts)
 
 
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
+def test_keras_quantizes_the_layers_of_others_around_the_encoder(encoder):
+    ids = keras.Input((None,), dtype="int32")
+    model = keras.Model(ids, keras.layers.Dense(3)(encoder(ids)["pooled_output"]))
+    before = model.predict(IDS, verbose=0)
+    model.quantize("int8")
+    assert model.layers[-1].kernel.dtype == "int8"
+    np.testing.assert_allclose(model.predict(IDS, verbose=0), before, atol=0.02)
+
+
 def test_editors_show_what_works():
     shown = inspect.signature(BertForClassification.from_checkpoint).parameters
     assert {"classes", "dtype", "seed"} < set(shown)
