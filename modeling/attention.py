@@ -76,7 +76,9 @@ def attention_bias(
         rules.append(is_same)  # [B, 1, S, S]
     if not rules:
         return None
-    return ops.where(functools.reduce(ops.logical_and, rules), 0.0, FORBIDDEN)
+    is_allowed = functools.reduce(ops.logical_and, rules)
+    # Numbers alone would get the type that the user's keras.json has.
+    return ops.where(is_allowed, ops.cast(0.0, "float32"), ops.cast(FORBIDDEN, "float32"))
 
 
 def attention_span(input_mask, batch: int, length: int, causal: bool) -> AttentionSpan:

@@ -29,8 +29,9 @@ class TotalLoss(keras.metrics.Metric):
     def __init__(self, factors: Sequence[float]):
         super().__init__(name="loss")
         self.factors = tuple(factors)
-        self.sums = self.add_variable((len(self.factors),), "zeros", name="sums")
-        self.counts = self.add_variable((len(self.factors),), "zeros", name="counts")
+        shape = (len(self.factors),)
+        self.sums = self.add_variable(shape, "zeros", "float32", name="sums")
+        self.counts = self.add_variable(shape, "zeros", "float32", name="counts")
 
     def update_state(self, sums: Sequence, counts: Sequence):
         """Adds what a batch adds to each mean, float32 [] each."""
@@ -71,7 +72,7 @@ class LossReport:
             self._factors.append(1.0 if part.loss_weights is None else part.loss_weights)
             mean = None
             if keras_mean is not None:
-                mean = keras.metrics.Mean(keras_mean.name)
+                mean = keras.metrics.Mean(keras_mean.name, "float32")
                 self._replaced[id(keras_mean)] = mean
             self._means.append(mean)
         others = [part.loss for part in parts if not isinstance(part.loss, WeightedMean)]
@@ -108,7 +109,7 @@ class LossReport:
             counts.append(count)
             if mean is not None:
                 mean.update_state(ops.divide_no_nan(loss_sum, count), count)
-        rest = ops.zeros(())
+        rest = ops.zeros((), "float32")
         if self._has_other_losses or has_added_losses:
             rest = loss - weighted
         rows = ops.cast(rows, rest.dtype)

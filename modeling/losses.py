@@ -592,8 +592,8 @@ class Accuracy(keras.metrics.Mean):
         float(accuracy.result())  # 0.5
     """
 
-    def __init__(self, name: str = "accuracy", **kwargs):
-        super().__init__(name=name, **kwargs)
+    def __init__(self, name: str = "accuracy", dtype="float32", **kwargs):
+        super().__init__(name, dtype, **kwargs)
         # Callbacks such as `EarlyStopping` ask for it.
         self._direction = "up"
 

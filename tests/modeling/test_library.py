@@ -196,6 +196,36 @@ def test_mixed_precision_keeps_weights_and_logits_in_float32(name, policy):
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("floatx", ["float16", "float64"])
+def test_the_type_of_keras_json_changes_no_model(name, floatx):
+    make, features = MODELS[name]
+    for policy in ("float32", "mixed_bfloat16"):
+        expected = make(dtype=policy)(features)
+        try:
+            keras.config.set_floatx(floatx)
+            assert_same(make(dtype=policy)(features), expected)
+        finally:
+            keras.config.set_floatx("float32")
+
+
+@pytest.mark.parametrize("floatx", ["float16", "float64"])
+def test_the_type_of_keras_json_changes_no_training(floatx):
+    trained = []
+    for type_of_numbers in ("float32", floatx):
+        try:
+            keras.config.set_floatx(type_of_numbers)
+            model = fine_tuning.BertForClassification(SMALL, 3, seed=1, dtype="float32")
+            # Keras keeps learning rates in that type: this one has no digits to lose.
+            model.compile(keras.optimizers.SGD(2.0**-4))
+            losses = model.fit(IDS, np.arange(BATCH), shuffle=False, verbose=0).history["loss"]
+        finally:
+            keras.config.set_floatx("float32")
+        trained.append((losses, model.get_weights()))
+    for found, expected in zip(*(flat(run) for run in trained), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_a_model_is_called_on_symbols_of_unknown_size(name):
     make, features = MODELS[name]
     model = make()
