@@ -105,7 +105,7 @@ def packed_span(sequence_ids, max_sequences: int, causal: bool) -> AttentionSpan
     # Padding is a sequence of its own: the kernel writes nothing where there is none, and what
     # would stand there is multiplied by zero later, which is no number where memory holds NaN.
     num_sequences = max_sequences + 1
-    numbers = (ops.arange(num_sequences) + 1) % num_sequences  # 1...K, 0
+    numbers = (ops.arange(num_sequences, dtype="int32") + 1) % num_sequences  # 1...K, 0
     sequence_ids = ops.cast(sequence_ids, "int32")
     is_in_sequence = sequence_ids[:, None, :] == numbers[None, :, None]  # [B, M, S]
     lengths = ops.reshape(ops.sum(ops.cast(is_in_sequence, "int32"), axis=-1), (-1,))  # [B * M]

@@ -466,7 +466,9 @@ class BertForMultipleChoice(BertWithHead):
             return self._existing_logits(inputs, num_choices, dropout)
         logits = self._all_logits(inputs, dropout, training)
         # A missing choice must get no gradient, and no probability in the softmax.
-        exists = ops.arange(logits.shape[1]) < ops.cast(num_choices, "int32")[:, None]
+        exists = (
+            ops.arange(logits.shape[1], dtype="int32") < ops.cast(num_choices, "int32")[:, None]
+        )
         return ops.where(exists, logits, MISSING)
 
     def _all_logits(self, inputs: dict, dropout, training):

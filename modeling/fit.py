@@ -111,7 +111,7 @@ class LossReport:
                 mean.update_state(ops.divide_no_nan(loss_sum, count), count)
         rest = ops.zeros((), "float32")
         if self._has_other_losses or has_added_losses:
-            rest = loss - weighted
+            rest = ops.cast(loss, "float32") - weighted
         rows = ops.cast(rows, rest.dtype)
         # Keras has divided the rest by the replicas.
         self.total.update_state([*sums, rest * num_replicas() * rows], [*counts, rows])

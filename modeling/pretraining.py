@@ -244,7 +244,7 @@ class BertForPreTraining(BertTaskModel):
         if "next_sentence_positions" in features:
             if self.causal:
                 # Only the last token of a sequence has seen all of it.
-                numbers = ops.arange(1, positions.shape[1] + 1)[:, None]  # [K, 1]
+                numbers = ops.arange(1, positions.shape[1] + 1, dtype="int32")[:, None]  # [K, 1]
                 is_in_sequence = features["sequence_ids"][:, None, :] == numbers  # [B, K, S]
                 indices = ops.arange(is_in_sequence.shape[2], dtype="int32")
                 positions = ops.argmax(ops.cast(is_in_sequence, "int32") * indices, axis=-1)
