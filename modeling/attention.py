@@ -69,7 +69,7 @@ def attention_bias(
         rules.append(ops.expand_dims(ops.cast(input_mask, "bool"), (1, 2)))  # [B, 1, 1, S]
     if causal:
         # The diagonal is allowed: a position always sees itself, so that no row is without scores.
-        positions = ops.arange(sequence_length)
+        positions = ops.arange(sequence_length, dtype="int32")
         rules.append((positions[None, :] <= positions[:, None])[None, None])  # [1, 1, S, S]
     if sequence_ids is not None:
         is_same = ops.expand_dims(sequence_ids, (1, 3)) == ops.expand_dims(sequence_ids, (1, 2))

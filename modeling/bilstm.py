@@ -218,7 +218,7 @@ class BertForFeatureTagging(keras.Model):
         super().__init__(autocast=False, dtype=dtype)
         self.config = config
         self.layer_numbers = tuple(layers)
-        self.encoder = BertEncoder(config, seed=seed, name="encoder", dtype=self.dtype_policy)
+        self.encoder = BertEncoder(config, seed=seed, name="encoder", dtype=dtype)
         self.tagger = FeatureTagger(config, classes, len(layers), combine, seed=seed, **kwargs)
         # Only the tagger is trained: the encoder's activations are computed once and stored.
         self.encoder.trainable = False

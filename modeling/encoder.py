@@ -126,7 +126,7 @@ class Embeddings(Configured, keras.layers.Layer):
         else:
             # JAX gives a slice of a symbolic length S min(S, rows) rows, which does not match S:
             # look the rows up instead.
-            positions = ops.arange(length) if position_ids is None else position_ids
+            positions = ops.arange(length, dtype="int32") if position_ids is None else position_ids
             total = total + lookup(self.position_embeddings, positions)
         return self.dropout(self.layer_norm(total), dropout=dropout, training=training)
 

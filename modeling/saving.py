@@ -89,6 +89,13 @@ class Checkpointed(Configured):
     do_lower_case: bool | None = None
     task: Mapping[str, Any] = types.MappingProxyType({})
 
+    def __init__(self, **kwargs):
+        default = keras.config.dtype_policy().name
+        # Keras' default follows `floatx` of the user's keras.json, which is for other models.
+        if kwargs.get("dtype") is None and default == keras.config.floatx():
+            kwargs["dtype"] = "float32"
+        super().__init__(**kwargs)
+
     @property
     def causal(self) -> bool:
         """Whether every position attends to the left only."""

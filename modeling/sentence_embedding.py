@@ -125,10 +125,10 @@ class InBatchNegatives(InBatchLoss):
         scores = ops.matmul(unit[:, 0], ops.transpose(candidates))  # [B, (K - 1) B]
         scores = self.scale * scores
         texts = ops.cast(labels, "int32")
-        positives = ops.arange(ops.shape(texts)[0])
+        positives = ops.arange(ops.shape(texts)[0], dtype="int32")
         scores = ops.where(_excluded_candidates(texts), _EXCLUDED, scores)
         losses, predictions = softmax_cross_entropy(scores, positives)
-        correct = ops.equal(predictions, ops.cast(positives, "int32"))
+        correct = ops.equal(predictions, positives)
         return losses, {"correct": ops.cast(correct, "float32")}
 
     def compile_defaults(self) -> dict:
@@ -156,8 +156,8 @@ def _excluded_candidates(texts):
     same_anchor = ops.concatenate([same_anchor, negatives], axis=1)
     excluded = ops.logical_or(excluded, same_anchor)
     # The example's own positive always stays.
-    indices = ops.arange((columns - 1) * rows)
-    is_own = ops.equal(indices[None], ops.arange(rows)[:, None])
+    indices = ops.arange((columns - 1) * rows, dtype="int32")
+    is_own = ops.equal(indices[None], indices[:rows, None])
     return ops.logical_and(excluded, ops.logical_not(is_own))
 
 

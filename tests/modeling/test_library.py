@@ -201,7 +201,7 @@ def test_the_type_of_keras_json_changes_no_model(name, floatx):
     make, features = MODELS[name]
     if name == "multiple_choice":
         features = {**features, "num_choices": np.array([2, 4, 3])}
-    for policy in ("float32", "mixed_bfloat16"):
+    for policy in (None, "float32", "mixed_bfloat16"):
         expected = make(dtype=policy)(features)
         try:
             keras.config.set_floatx(floatx)
