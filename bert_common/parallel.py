@@ -5,6 +5,7 @@ Small items go to the workers in portions: as many items as are worth sending to
 
 import ctypes
 import gc
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -29,16 +30,39 @@ _WINDOW_PER_WORKER = 4
 _PR_SET_PDEATHSIG = 1
 # The module `signal` does not have it on Windows.
 _SIGKILL = 9
+# Files of Linux with the time on all cores that a container has in a period, and the period; -1 for
+# no quota.
+_QUOTA_FILES = (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"))
 # Time that a worker may outlive a parent that was killed.
 _SECONDS_WITHOUT_PARENT = 1.0
 
 
-def default_num_workers() -> int:
-    """Returns the number of cores that this process may use."""
+def default_num_workers(cgroup: str = "/sys/fs/cgroup") -> int:
+    """Returns the number of cores that this process may use; `cgroup` has a container's limits."""
     if hasattr(os, "sched_getaffinity"):
         # `taskset`, batch systems and cpusets allow fewer cores than `cpu_count` finds.
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    for names in _QUOTA_FILES:
+        try:
+            words = _words(cgroup, names)
+            quota, period = int(words[0]), int(words[1])
+        except (OSError, ValueError):
+            # No container, or one without a quota ("max").
+            continue
+        if quota > 0:
+            cores = min(cores, math.ceil(quota / period))
+    return cores
+
+
+def _words(directory: str, names: Iterable[str]) -> list[str]:
+    """Returns the words of small files, one after the other."""
+    words = []
+    for name in names:
+        with open(os.path.join(directory, name), encoding="ascii") as file:
+            words += file.read().split()
+    return words
 
 
 def portions(

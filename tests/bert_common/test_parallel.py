@@ -23,6 +23,25 @@ def test_a_portion_ends_with_the_item_that_makes_it_large_enough():
     assert list(parallel.portions([], len, 4)) == []
 
 
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, None),
+        ({"cpu.max": "max 100000\n"}, None),
+        ({"cpu.max": "50000 100000\n"}, 1),
+        ({"cpu.max": "100000000 100000\n"}, None),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
+        ({"cpu/cpu.cfs_quota_us": "90000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 1),
+    ],
+)
+def test_the_quota_of_a_container_is_no_more_cores_than_it_pays_for(tmp_path, files, expected):
+    (tmp_path / "cpu").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    all_cores = parallel.default_num_workers(str(tmp_path / "none"))
+    assert parallel.default_num_workers(str(tmp_path)) == (expected or all_cores)
+
+
 def test_results_come_in_order_and_items_are_read_a_few_ahead(project):
     done = _run(
         project,
