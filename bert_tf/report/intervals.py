@@ -69,17 +69,20 @@ def macro_f1(matrix: np.ndarray) -> Score:
     scores = _macro_f1(samples.reshape(-1, *matrix.shape))
     low, high = np.percentile(scores, [2.5, 97.5])
     # The most frequent class for every example: its recall is 1, its precision its share.
-    largest = matrix.sum(axis=1).max() / num_examples
-    baseline = 2 * largest / (1 + largest) / len(matrix)
+    true = matrix.sum(axis=1)
+    largest = true.max() / num_examples
+    baseline = 2 * largest / (1 + largest) / np.count_nonzero(true)
     value = float(_macro_f1(matrix[None])[0])
     return Score("macro_f1", value, float(low), float(high), float(baseline), num_examples)
 
 
 def _macro_f1(matrices: np.ndarray) -> np.ndarray:
-    """Returns the macro F1 of each matrix, [N, C, C] → [N]."""
+    """Returns the macro F1 of each matrix, [N, C, C] → [N], as `evaluation.classification` has it:
+    the mean over the classes that occur or are predicted."""
     right = np.diagonal(matrices, axis1=1, axis2=2)
     counted = matrices.sum(axis=1) + matrices.sum(axis=2)
-    return (2 * right / np.maximum(counted, 1)).mean(axis=1)
+    f1 = 2 * right / np.maximum(counted, 1)
+    return f1.sum(axis=1) / np.count_nonzero(counted, axis=1)
 
 
 def f1_of_counts(correct: np.ndarray, guessed: np.ndarray, gold: np.ndarray) -> Score:

@@ -79,6 +79,17 @@ def test_every_number_is_one_of_the_files(classifier):
     assert int(errors.rows[0][0]) == wrong[_PROBABILITIES[wrong].argmax()]
 
 
+def test_macro_f1_is_of_the_classes_that_there_are():
+    # Thirty rare classes: every sample of the examples leaves some of them out, and all are right.
+    perfect = intervals.macro_f1(np.diag([2] * 30))
+    assert (perfect.low, perfect.value, perfect.high) == (1.0, 1.0, 1.0)
+    # A class that is predicted but does not occur is none of a constant answer.
+    true, predicted = [0, 0, 0, 1], [0, 0, 2, 1]
+    score = intervals.macro_f1(metrics.confusion_matrix(true, predicted))
+    assert score.value == pytest.approx(metrics.f1_score(true, predicted, average="macro"))
+    assert score.baseline == pytest.approx(metrics.f1_score(true, [0] * 4, average="macro"))
+
+
 def test_a_page_is_whole_and_holds_no_markup_of_users(classifier, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     text = page.render(numbers.read(str(classifier)))
