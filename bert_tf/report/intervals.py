@@ -48,13 +48,13 @@ def share(name: str, num_right: int, num_examples: int, baseline: float | None =
 
 
 def mean(name: str, values: Sequence[float], baseline: float | None = None) -> Score:
-    """Returns the mean of the examples' scores with the normal interval."""
+    """Returns the mean of the examples' scores, 0 to 1, with the normal interval."""
     value = float(np.mean(values))
     if len(values) > 1:
         half = _WIDTH * float(np.std(values, ddof=1)) / math.sqrt(len(values))
     else:
         half = 0.0
-    return Score(name, value, value - half, value + half, baseline, len(values))
+    return Score(name, value, max(value - half, 0.0), min(value + half, 1.0), baseline, len(values))
 
 
 def macro_f1(matrix: np.ndarray) -> Score:

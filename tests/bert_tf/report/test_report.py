@@ -157,6 +157,8 @@ def test_answers(tmp_path):
     content = numbers.read(str(tmp_path))
     assert [score.value for score in content.scores] == pytest.approx([1 / 3, 1 / 3])
     assert content.scores[0].baseline == pytest.approx(1 / 3)
+    for score in content.scores:
+        assert 0 <= score.low < score.value < score.high <= 1
     (curve,) = content.lines.values()
     # With the lowest threshold one question is answered, with the highest all of them are.
     assert curve["exact"][0] == (-2, pytest.approx(2 / 3))
