@@ -46,12 +46,11 @@ def default_num_workers(cgroup: str = "/sys/fs/cgroup") -> int:
         cores = os.cpu_count() or 1
     for names in _QUOTA_FILES:
         try:
-            words = _words(cgroup, names)
-            quota, period = int(words[0]), int(words[1])
+            quota, period = map(int, _words(cgroup, names))
         except (OSError, ValueError):
             # No container, or one without a quota ("max").
             continue
-        if quota > 0:
+        if quota > 0 and period > 0:
             cores = min(cores, math.ceil(quota / period))
     return cores
 

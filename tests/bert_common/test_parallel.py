@@ -27,7 +27,9 @@ def test_a_portion_ends_with_the_item_that_makes_it_large_enough():
     ("files", "expected"),
     [
         ({}, None),
+        ({"cpu.max": ""}, None),
         ({"cpu.max": "max 100000\n"}, None),
+        ({"cpu.max": "100000 0\n"}, None),
         ({"cpu.max": "50000 100000\n"}, 1),
         ({"cpu.max": "100000000 100000\n"}, None),
         ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
