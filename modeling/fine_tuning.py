@@ -97,19 +97,17 @@ class BertWithHead(BertTaskModel):
         if type(self.head_losses[0]) is not HeadLoss or self.classes < 2:
             return
         is_pooled = self._reads == "pooled_output"
-        num_axes = 1 if is_pooled else 2
-        is_one_hot = labels.ndim > num_axes and labels.shape[num_axes] == self.classes
-        if isinstance(self.loss, CrossEntropy) or (_is_sparse(self.loss) and not is_one_hot):
-            shape = (None,) * num_axes
+        if isinstance(self.loss, CrossEntropy) or _is_sparse(self.loss):
+            shape = (None,) if is_pooled else (None, None)
             check_labels(labels, (*shape, self.classes), allow_missing=not is_pooled)
 
 
 def _is_sparse(loss) -> bool:
     """Returns whether a loss of Keras takes all labels for numbers of classes, as one of the user's
     need not."""
-    if isinstance(loss, str):
-        loss = keras.losses.get(loss)
-    if isinstance(loss, keras.losses.SparseCategoricalCrossentropy):
+    # Keras also takes a name or a class, and any of them in a list or a dict.
+    loss = keras.losses.get(keras.tree.flatten(loss)[0])
+    if type(loss) is keras.losses.SparseCategoricalCrossentropy:
         return loss.ignore_class is None
     return loss is keras.losses.sparse_categorical_crossentropy
 

@@ -199,6 +199,8 @@ def test_a_loss_of_the_users_reads_labels_in_its_own_way():
         target = labels if isinstance(loss, sparse) else np.array([[-1, 1], [1, -1]])
         history = model.fit(IDS, target, verbose=0).history
         assert np.isfinite(history["loss"]).all()
-    for loss in (sparse(from_logits=True), "sparse_categorical_crossentropy"):
+    name = "sparse_categorical_crossentropy"
+    for loss in (sparse(from_logits=True), name, sparse, [name], {"logits": name}):
         model.compile(loss=loss)
         assert_refused(functools.partial(model.fit, IDS, labels), "label is -1")
+        assert_refused(functools.partial(model.fit, IDS, np.eye(2)), "labels.argmax(-1)")
