@@ -168,10 +168,12 @@ class AppliedRule(keras.optimizers.Optimizer):
     not_decayed: tuple[str, ...] = ()
 
     def exclude_from_weight_decay(self, var_list=None, var_names=None):
+        if isinstance(var_names, str):
+            var_names = (var_names,)
         # Keras forgets the names where it is given variables alone.
-        names = self.not_decayed if var_names is None else tuple(var_names)
-        super().exclude_from_weight_decay(var_list, list(names))
-        self.not_decayed = names
+        if var_names is not None:
+            self.not_decayed = tuple(var_names)
+        super().exclude_from_weight_decay(var_list, self.not_decayed)
 
     def build(self, variables):
         if self.built:
@@ -187,6 +189,9 @@ class AppliedRule(keras.optimizers.Optimizer):
                 stacklevel=2,
             )
         super().build(variables)
+        # Keras keeps the answers. Updates get TensorFlow's variables, named after their layers too.
+        for variable in variables:
+            self._use_weight_decay(variable)
 
     def apply(self, grads, trainable_variables=None):
         """Updates the variables as `keras.optimizers.Optimizer.apply`."""

@@ -141,10 +141,22 @@ def test_exclusions_that_are_called_for_are_saved_and_keep_the_others(optimizer_
     assert [optimizer._use_weight_decay(weight) for weight in weights] == [True, False, False]
 
     optimizer = optimizer_class()
-    optimizer.exclude_from_weight_decay(var_names=["kernel"])
+    optimizer.exclude_from_weight_decay(var_names="kernel")
     for rule in (optimizer, optimizer_class.from_config(optimizer.get_config())):
         rule.build(weights)
         assert [rule._use_weight_decay(weight) for weight in weights] == [False, True, True]
+
+
+@pytest.mark.parametrize("optimizer_class", [BertAdamW, BertLamb])
+def test_names_of_layers_exclude_nothing(optimizer_class):
+    kernels = []
+    for name in ("beta", "other"):
+        layer = keras.layers.Dense(1, use_bias=False, kernel_initializer="ones", name=name)
+        model = keras.Sequential([keras.Input((1,)), layer])
+        model.compile(optimizer_class(1.0, weight_decay=0.5), "mse")
+        model.train_on_batch(np.ones((1, 1)), np.zeros((1, 1)))
+        kernels.append(model.get_weights())
+    np.testing.assert_array_equal(*kernels)
 
 
 @pytest.mark.filterwarnings("error")
