@@ -13,17 +13,24 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv --without-pip "$folder/venv"
 python3 -m pip --python "$folder/venv/bin/python" install --quiet --disable-pip-version-check --no-compile \
-    onnx2torch==1.5.15 torch==2.13.0 torchvision==0.28.0 onnx==1.23.2 numpy==2.4.6 onnxruntime==1.30.0
+    onnx2torch==1.5.15 torch==2.13.0 onnx==1.23.2 numpy==2.4.6 onnxruntime==1.30.0
 cat > "$folder/program.py" <<'PYTHON'
 import importlib.metadata
+import sys
+import types
 
 import numpy as np
 import onnx
-import onnx2torch
 import onnxruntime
 import torch
 
 from onnx import TensorProto, helper, numpy_helper
+
+# It imports torchvision for boxes of images alone.
+for name in ("torchvision", "torchvision.ops"):
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["torchvision.ops"].roi_align = None
+import onnx2torch  # noqa: E402
 
 nodes = [
     helper.make_node("Equal", ["ids", "pad"], ["padding"]),
