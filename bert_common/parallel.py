@@ -30,8 +30,8 @@ _WINDOW_PER_WORKER = 4
 _PR_SET_PDEATHSIG = 1
 # The module `signal` does not have it on Windows.
 _SIGKILL = 9
-# Files of Linux with the time on all cores that a container has in a period, and the period; -1 for
-# no quota.
+# Files of Linux with a container's quota, microseconds of all cores in a period, and that period;
+# of versions 2 and 1 of cgroups.
 _QUOTA_FILES = (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"))
 # Time that a worker may outlive a parent that was killed.
 _SECONDS_WITHOUT_PARENT = 1.0
@@ -48,7 +48,7 @@ def default_num_workers(cgroup: str = "/sys/fs/cgroup") -> int:
         try:
             quota, period = map(int, _words(cgroup, names))
         except (OSError, ValueError):
-            # No container, or one without a quota ("max").
+            # No container, or one without a quota ("max" in version 2, -1 in version 1).
             continue
         if quota > 0 and period > 0:
             cores = min(cores, math.ceil(quota / period))

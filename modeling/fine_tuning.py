@@ -464,9 +464,8 @@ class BertForMultipleChoice(BertWithHead):
             return self._existing_logits(inputs, num_choices, dropout)
         logits = self._all_logits(inputs, dropout, training)
         # A missing choice must get no gradient, and no probability in the softmax.
-        exists = (
-            ops.arange(logits.shape[1], dtype="int32") < ops.cast(num_choices, "int32")[:, None]
-        )
+        choices = ops.arange(logits.shape[1], dtype="int32")
+        exists = choices < ops.cast(num_choices, "int32")[:, None]
         return ops.where(exists, logits, MISSING)
 
     def _all_logits(self, inputs: dict, dropout, training):

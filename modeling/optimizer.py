@@ -189,7 +189,8 @@ class AppliedRule(keras.optimizers.Optimizer):
                 stacklevel=2,
             )
         super().build(variables)
-        # Keras keeps the answers. Updates get TensorFlow's variables, named after their layers too.
+        # Keras asks once for each variable and keeps the answer. It would ask in the first update,
+        # with TensorFlow's variables, whose names begin with those of their layers.
         for variable in variables:
             self._use_weight_decay(variable)
 
