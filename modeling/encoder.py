@@ -519,6 +519,34 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
                 )
         self.lora = {"rank": rank, "lora_alpha": lora_alpha, "layers": names}
 
+    @staticmethod
+    def get_layout_map(device_mesh, model_parallel_dim_name: str = "model"):
+        """Returns the layout of the weights on several devices, for
+        `keras.distribution.ModelParallel`.
+
+        Each device computes some of the heads and of the intermediate units (arXiv 1909.08053,
+        section 3), and holds their weights, its part of the embeddings, and the moments of both.
+        What heads of a task add is on every device.
+
+        Args:
+          device_mesh: `keras.distribution.DeviceMesh`; the size of the axis below divides the
+            hidden and the intermediate size, and better the number of heads as well.
+          model_parallel_dim_name: the axis of the mesh that shares the weights.
+
+        Examples:
+            mesh = keras.distribution.DeviceMesh(
+                (4, 2), ["batch", "model"], keras.distribution.list_devices())
+            keras.distribution.set_distribution(keras.distribution.ModelParallel(
+                layout_map=BertEncoder.get_layout_map(mesh), batch_dim_name="batch"))
+        """
+        columns = (None, model_parallel_dim_name)
+        layout = keras.distribution.LayoutMap(device_mesh)
+        layout[r".*embeddings/(word|position)_embeddings"] = columns
+        layout[r".*layer_\d+/(attention/(query|key|value)|intermediate)/kernel"] = columns
+        layout[r".*layer_\d+/(attention/(query|key|value)|intermediate)/bias"] = columns[1:]
+        layout[r".*layer_\d+/(attention_output|output)/kernel"] = columns[::-1]
+        return layout
+
     def get_config(self) -> dict:
         frozen = []
         # A frozen encoder has only frozen parts: Keras saves its own `trainable`.

@@ -32,6 +32,7 @@ from modeling.losses import (
     WeightedMean,
     check_labels,
     example_weights,
+    ops_for,
     row_weights,
 )
 from modeling.saving import register
@@ -290,10 +291,11 @@ def _token_labels(features: dict):
 
     These are padding and all but the first piece of a word; their weight is 0.
     """
-    return ops.maximum(features["label_ids"], 0)
+    return ops_for(features).maximum(features["label_ids"], 0)
 
 
 def _token_weights(features: dict):
+    ops = ops_for(features)
     # Numpy arrays and tensors are both allowed: `fit_batch` also runs outside of `tf.data`.
     is_labeled = ops.convert_to_tensor(features["label_ids"]) >= 0  # [B, S]
     return ops.cast(is_labeled, "float32") * example_weights(features)[:, None]

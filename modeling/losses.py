@@ -9,7 +9,9 @@ teacher (arXiv 1503.02531, 1908.08962).
 import contextlib
 import dataclasses
 import math
+import sys
 import threading
+import types
 from collections.abc import Callable, Mapping, Sequence
 
 import keras
@@ -106,8 +108,37 @@ def _compiled_cross_entropy(logits, labels):
     return losses_of(logits)
 
 
+def ops_for(features: dict):
+    """Returns the module whose functions compute with features: `keras.ops`.
+
+    Where `tf.data` maps a function and Keras computes with JAX or PyTorch, which take none of its
+    tensors, it is TensorFlow's functions under the same names.
+    """
+    if keras.backend.backend() == "tensorflow":
+        return ops
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is None or not any(map(tensorflow.is_symbolic_tensor, features.values())):
+        return ops
+    return types.SimpleNamespace(
+        arange=lambda stop, dtype: tensorflow.range(stop, dtype=dtype),
+        cast=tensorflow.cast,
+        convert_to_tensor=tensorflow.convert_to_tensor,
+        equal=tensorflow.equal,
+        logical_and=tensorflow.logical_and,
+        max=tensorflow.reduce_max,
+        maximum=tensorflow.maximum,
+        ones=tensorflow.ones,
+        ones_like=tensorflow.ones_like,
+        pad=tensorflow.pad,
+        reshape=tensorflow.reshape,
+        shape=tensorflow.shape,
+        where=tensorflow.where,
+    )
+
+
 def example_weights(features: dict):
     """Returns float32 [B]: 1 for examples, 0 for padding examples ("is_real_example" 0)."""
+    ops = ops_for(features)
     if "is_real_example" in features:
         return ops.cast(ops.reshape(features["is_real_example"], (-1,)), "float32")
     return ops.ones((ops.shape(features["input_ids"])[0],), "float32")

@@ -22,7 +22,7 @@ from modeling.layers import (
     gather_positions,
     matmul_transposed,
 )
-from modeling.losses import HeadLoss, TokenLoss, example_weights
+from modeling.losses import HeadLoss, TokenLoss, example_weights, ops_for
 from modeling.saving import Configured, needs_tensorflow, register
 from modeling.task_model import BertTaskModel, LinearHead
 
@@ -44,6 +44,7 @@ def masked_lm_loss(mask_id: int | None = None) -> TokenLoss:
         return features["masked_lm_ids"]
 
     def weights(features: dict):
+        ops = ops_for(features)
         used = ops.cast(features["masked_lm_weights"], "float32")  # [B, P]
         return used * example_weights(features)[:, None]
 
@@ -63,7 +64,7 @@ def _next_sentence_labels(features: dict):
     if "next_sentence_weights" in features:
         return labels
     # Records hold [B, 1].
-    return ops.reshape(labels, (-1,))
+    return ops_for(features).reshape(labels, (-1,))
 
 
 def _next_sentence_weights(features: dict):
@@ -71,7 +72,7 @@ def _next_sentence_weights(features: dict):
     weights = example_weights(features)
     if "next_sentence_weights" not in features:
         return weights
-    return ops.cast(features["next_sentence_weights"], "float32") * weights[:, None]
+    return ops_for(features).cast(features["next_sentence_weights"], "float32") * weights[:, None]
 
 
 # Both losses are means of their own: over the predictions, and over the examples or pairs.
@@ -306,6 +307,7 @@ def restore_tokens(features: dict) -> dict:
     """
     if "masked_lm_positions" not in features:
         return features
+    ops = ops_for(features)
     ids = ops.convert_to_tensor(features["input_ids"])
     # Unused predictions hold position 0 and id 0: they must not overwrite the first token.
     is_used = ops.convert_to_tensor(features["masked_lm_weights"]) > 0  # [B, P]
@@ -330,6 +332,7 @@ def next_tokens(features: dict) -> tuple:
       int [B, S], the ids that follow, and float32 [B, S], 1 where a token of the same sequence
       follows, else 0: at the last token of a sequence, in padding and in padding examples.
     """
+    ops = ops_for(features)
     ids = ops.convert_to_tensor(features["input_ids"])
     # The last position of a row predicts nothing, so there are S - 1 pairs of neighbors.
     follows = ops.ones_like(ids[:, 1:], dtype="bool")

@@ -10,7 +10,9 @@ import sys
 
 import keras
 import numpy as np
+import tensorflow as tf
 
+import modeling
 from bert_common.errors import UserError
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
@@ -32,6 +34,14 @@ def outputs_of(model, features: dict) -> dict[str, np.ndarray]:
     outputs = model(features)
     outputs = outputs if isinstance(outputs, dict) else {"logits": outputs}
     return {name: keras.ops.convert_to_numpy(value) for name, value in outputs.items()}
+
+
+def mapped(path: pathlib.Path) -> dict[str, np.ndarray]:
+    """What a dataset yields that maps `fit_batch` of the model after which the file is named."""
+    with np.load(path) as file:
+        dataset = tf.data.Dataset.from_tensors(dict(file))
+    parts = tf.nest.flatten(next(iter(dataset.map(getattr(modeling, path.stem).fit_batch))))
+    return {str(number): part.numpy() for number, part in enumerate(parts)}
 
 
 def refusal(function, *arguments) -> str:
@@ -67,6 +77,9 @@ def main() -> None:
     results["golden, original"] = outputs_of(
         BertEncoder.from_checkpoint(golden / "tf1_checkpoint"), features
     )
+
+    for path in folder.glob("BertFor*.npz"):
+        results[path.stem] = mapped(path)
 
     model = BertForClassification.from_checkpoint(folder / "native", dtype="float32")
     model.encoder.enable_lora(rank=2)

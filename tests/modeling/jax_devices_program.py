@@ -1,5 +1,5 @@
-"""Trains the library's models on JAX, on one virtual device and data-parallel on eight:
-`python jax_devices_program.py RESULTS`.
+"""Trains the library's models on JAX, on one virtual device, data-parallel on eight, and with the
+weights of each layer shared by two of the eight: `python jax_devices_program.py RESULTS`.
 """
 
 import os
@@ -10,8 +10,16 @@ os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 
 import keras
 import numpy as np
+import tensorflow as tf
 
-from modeling import BertAdamW, BertConfig, BertForClassification, BertForTokenClassification
+from modeling import (
+    BertAdamW,
+    BertConfig,
+    BertEncoder,
+    BertForClassification,
+    BertForPreTraining,
+    BertForTokenClassification,
+)
 
 CONFIG = BertConfig(
     vocab_size=40,
@@ -25,31 +33,61 @@ CONFIG = BertConfig(
 )
 
 
-def trained(model_class, labels: np.ndarray, ids: np.ndarray) -> dict[str, np.ndarray]:
-    model = model_class(CONFIG, 4, head_dropout=0.0, name="model")
+IDS = np.random.default_rng(5).integers(1, 40, (32, 8)).astype(np.int32)
+WEIGHTS = np.linspace(0.1, 2.0, len(IDS), dtype=np.float32)
+RECORDS = {
+    "input_ids": IDS,
+    "masked_lm_positions": np.tile(np.arange(4, dtype=np.int32), (len(IDS), 1)),
+    "masked_lm_ids": IDS[:, :4],
+    "masked_lm_weights": (np.arange(4) <= np.arange(len(IDS))[:, None] % 5).astype(np.float32),
+    "next_sentence_labels": (IDS[:, 0] % 2)[:, None],
+}
+
+
+def model_and_data(name: str) -> tuple:
+    if name == "pre-training":
+        dataset = tf.data.Dataset.from_tensor_slices(RECORDS).batch(16)
+        return BertForPreTraining(CONFIG, name="model"), dataset.map(BertForPreTraining.fit_batch)
+    if name == "tags":
+        model = BertForTokenClassification(CONFIG, 4, head_dropout=0.0, name="model")
+        labels = np.where(np.arange(8) <= np.arange(len(IDS))[:, None] % 8, IDS % 4, -1)
+    else:
+        model = BertForClassification(CONFIG, 4, head_dropout=0.0, name="model")
+        labels = IDS[:, 0] % 4
+    return model, tf.data.Dataset.from_tensor_slices((IDS, labels, WEIGHTS)).batch(16)
+
+
+def trained(name: str) -> dict[str, np.ndarray]:
+    model, dataset = model_and_data(name)
     model.compile(BertAdamW(2e-3, global_clipnorm=0.5))
-    weights = np.linspace(0.1, 2.0, len(ids), dtype=np.float32)
-    losses = model.fit(
-        ids, labels, sample_weight=weights, batch_size=16, epochs=10, shuffle=False, verbose=0
-    ).history["loss"]
+    losses = model.fit(dataset, epochs=10, verbose=0).history["loss"]
     found = {variable.path: np.asarray(variable) for variable in model.trainable_variables}
-    return found | {"losses": np.array(losses)}
+    query = model.encoder.layers[0].attention.query.kernel
+    moments = [
+        variable for variable in model.optimizer.variables if "query_kernel" in variable.path
+    ]
+    shards = [variable.value.addressable_shards[0].data.shape for variable in (query, *moments)]
+    return found | {"losses": np.array(losses), "shards": np.array(shards)}
 
 
 def main() -> None:
-    ids = np.random.default_rng(5).integers(1, 40, (32, 8)).astype(np.int32)
-    tags = np.where(np.arange(8) <= np.arange(32)[:, None] % 8, ids % 4, -1)
-    results = {}
-    for name in ("one", "eight"):
-        if name == "eight":
-            keras.distribution.set_distribution(keras.distribution.DataParallel())
-        for model_class, labels in (
-            (BertForClassification, ids[:, 0] % 4),
-            (BertForTokenClassification, tags),
-        ):
-            for path, value in trained(model_class, labels, ids).items():
-                results[f"{name}|{model_class.__name__}|{path}"] = value
-    results["devices"] = len(keras.distribution.list_devices())
+    devices = keras.distribution.list_devices()
+    mesh = keras.distribution.DeviceMesh((4, 2), ["batch", "model"], devices)
+    results = {"devices": len(devices)}
+    for name, distribution in (
+        ("one", None),
+        ("data-parallel", keras.distribution.DataParallel()),
+        (
+            "model-parallel",
+            keras.distribution.ModelParallel(
+                layout_map=BertEncoder.get_layout_map(mesh), batch_dim_name="batch"
+            ),
+        ),
+    ):
+        keras.distribution.set_distribution(distribution)
+        for task in ("classes", "tags", "pre-training"):
+            for path, value in trained(task).items():
+                results[f"{name}|{task}|{path}"] = value
     np.savez(sys.argv[1], **results)
 
 

@@ -12,6 +12,7 @@ import sys
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import modeling
 from bert_tf.inference.predictor import Predictor
@@ -41,6 +42,25 @@ INPUTS = {
 }
 
 
+def records() -> dict[str, dict[str, np.ndarray]]:
+    """Model → features of records with its labels."""
+    features = random_features(CONFIG, batch=6, length=9, predictions=2)
+    features["is_real_example"] = np.array([1, 1, 1, 1, 1, 0], np.int32)
+    classes = np.arange(6, dtype=np.int32)
+    tags = np.arange(6 * 9, dtype=np.int32).reshape(6, 9) % 4 - 1
+    return {
+        "BertForClassification": {**features, "label_ids": classes % 3},
+        "BertForTokenClassification": {**features, "label_ids": tags},
+        "BertForQuestionAnswering": {
+            **features,
+            "start_positions": classes,
+            "end_positions": classes + 1,
+        },
+        "BertForPreTraining": features,
+        "BertForCausalLm": features,
+    }
+
+
 @pytest.fixture(scope="module", params=["jax", "torch"])
 def engine(request, tmp_path_factory, golden, project) -> pathlib.Path:
     if importlib.util.find_spec(request.param) is None:
@@ -57,6 +77,8 @@ def engine(request, tmp_path_factory, golden, project) -> pathlib.Path:
     MODELS["classification"].save(folder / "model.keras")
     np.savez(folder / "features.npz", **ids())
     (folder / "inputs.json").write_text(json.dumps(INPUTS))
+    for name, features in records().items():
+        np.savez(folder / f"{name}.npz", **features)
     program = pathlib.Path(__file__).with_name("engine_program.py")
     subprocess.run(
         [sys.executable, program, folder, golden],
@@ -120,6 +142,16 @@ def test_what_was_trained_there_can_be_used_here(engine):
         trained,
         outputs_of(modeling.BertForClassification.from_checkpoint(engine / "trained"), ids()),
     )
+
+
+@pytest.mark.processes
+def test_records_that_a_dataset_maps_have_the_same_labels(engine):
+    for name, features in records().items():
+        expected = tf.nest.flatten(getattr(modeling, name).fit_batch(features))
+        found = results(engine, name)
+        assert len(found) == len(expected)
+        for number, value in enumerate(expected):
+            np.testing.assert_array_equal(found[str(number)], value, err_msg=name)
 
 
 @pytest.mark.processes
