@@ -425,6 +425,7 @@ class BertForMultipleChoice(BertWithHead):
     head_losses = (MULTIPLE_CHOICE_LOSS,)
     _head = MultipleChoiceHead
     _heads = {"multiple_choice": "multiple_choice"}
+    _exported_inputs = dict.fromkeys(BertTaskModel._exported_inputs, 3)
     _arguments = (*BertTaskModel._arguments, "head_dropout")
     multiple_choice: MultipleChoiceHead
 

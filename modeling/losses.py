@@ -500,7 +500,8 @@ def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool
     if len(shape) not in (num_axes, num_axes + 1) or shape[num_axes:] not in ((), (1,), (None,)):
         raise UserError(
             f"the labels have the shape {shape}: {numbers}, on {num_axes} axes. One-hot labels are "
-            "made numbers by labels.argmax(-1)"
+            "made numbers by labels.argmax(-1), or compared by compile(loss=keras.losses."
+            "CategoricalCrossentropy(from_logits=True))"
         )
     values = known_values(labels)
     if values is None or not values.size:

@@ -180,6 +180,7 @@ class BertForPreTraining(BertTaskModel):
     # The paper's loss: mean over the predictions plus mean over the examples.
     head_losses = (MASKED_LM, NEXT_SENTENCE)
     _heads = {"masked_lm": "masked_lm", "next_sentence": "next_sentence"}
+    _exported_inputs = {**BertTaskModel._exported_inputs, "masked_lm_positions": 2}
     _predicts_next_token = False
 
     def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
@@ -381,6 +382,7 @@ class BertForCausalLm(BertForPreTraining):
     """
 
     head_losses = (NEXT_TOKEN, NEXT_SENTENCE)
+    _exported_inputs = BertTaskModel._exported_inputs
     _predicts_next_token = True
 
     def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):

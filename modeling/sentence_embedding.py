@@ -9,7 +9,7 @@ The losses are the cosine regression of Sentence-BERT (arXiv 1908.10084) and in-
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import keras
 from keras import ops
@@ -176,7 +176,8 @@ class InBatchCrossEntropy(WithArguments, WeightedMean):
     """`InBatchNegatives` for `fit`: y_true int [B, K], "text_ids"; y_pred float [B, K, D].
 
     Raises:
-      UserError: on several devices, each of which would see its part of the candidates only.
+      UserError: on several devices, each of which would see its part of the candidates only, or
+        labels that are no numbers of texts.
     """
 
     _arguments = ("scale",)
@@ -190,6 +191,11 @@ class InBatchCrossEntropy(WithArguments, WeightedMean):
             raise UserError(
                 "the in-batch loss compares all examples of a batch, and fit gives each device its "
                 "own: train on one device, or by run_sentence_embedding.py, which gathers them"
+            )
+        if getattr(y_true.shape, "rank", 2) is not None and len(y_true.shape) != 2:
+            raise UserError(
+                f"the labels have the shape {tuple(y_true.shape)}: the in-batch loss reads a "
+                "number for each text, [B, K], the same for the same text"
             )
         losses, _ = InBatchNegatives(self.name, scale=self.scale).measure(y_pred, y_true)
         return losses, row_weights(sample_weight, losses)
@@ -263,7 +269,8 @@ class BertForSentenceEmbedding(BertTaskModel):
             return self._vectors(inputs, dropout, training)
         lengths = None
         # Under other backends a compiled model needs to know all sizes, too.
-        if keras.backend.backend() == "tensorflow" and not is_jit_compiled():
+        can_cut = keras.backend.backend() == "tensorflow" and not is_jit_compiled()
+        if can_cut and isinstance(features, Mapping):
             lengths = features.get("text_lengths")
         vectors = []
         # One column at a time: each has its own length after trimming.

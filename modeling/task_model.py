@@ -4,6 +4,7 @@
 heads and the declarations of their losses.
 """
 
+import contextlib
 import dataclasses
 import warnings
 from collections.abc import Mapping
@@ -58,6 +59,8 @@ class BertTaskModel(Checkpointed, keras.Model):
     _heads: Mapping[str, str] = {}
     # Name of the encoder's output that the head of a model with one head reads.
     _reads = "pooled_output"
+    # Inputs of an export by Keras and their axes.
+    _exported_inputs = {"input_ids": 2, "input_mask": 2, "segment_ids": 2}
     # The loss and metrics of each head that is trained; the loss of the model is their sum.
     head_losses: tuple[HeadLoss, ...]
     # Of the losses that the model was compiled with, since they were first computed.
@@ -276,7 +279,8 @@ class BertTaskModel(Checkpointed, keras.Model):
         """
         self._check_training(x, kwargs.get("class_weight"))
         self._check_labels(y)
-        return super().fit(x, y, *args, **kwargs)
+        with self._ready_again():
+            return super().fit(x, y, *args, **kwargs)
 
     def train_on_batch(
         self, x, y=None, sample_weight=None, class_weight=None, return_dict: bool = False
@@ -291,13 +295,46 @@ class BertTaskModel(Checkpointed, keras.Model):
         that are no classes."""
         _refuse_strings(x)
         self._check_labels(y)
-        return super().evaluate(x, y, *args, **kwargs)
+        with self._ready_again():
+            return super().evaluate(x, y, *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """Computes the outputs as `keras.Model.predict`; `UserError` for strings."""
         _refuse_strings(x)
         check_compilation(self)
         return super().predict(x, *args, **kwargs)
+
+    def export(self, filepath, *args, input_signature=None, **kwargs) -> None:
+        """Exports the model as `keras.Model.export`.
+
+        Args:
+          filepath: where to.
+          input_signature: as for Keras; None for a dict of "input_ids", "input_mask" and
+            "segment_ids", int32 [B, S] of any sizes, or [B, N, S] for N choices, and what else the
+            model reads.
+          args, kwargs: the other arguments of Keras.
+        """
+        # Keras would take the shapes of the first call, which these models are built without.
+        if input_signature is None:
+            inputs = {}
+            for name, axes in self._exported_inputs.items():
+                shape = (None,) * axes
+                inputs[name] = keras.layers.InputSpec("int32", shape, name=name)
+            input_signature = [inputs]
+        super().export(filepath, *args, input_signature=input_signature, **kwargs)
+
+    @contextlib.contextmanager
+    def _ready_again(self):
+        """Lets the model be used once more after an error that a user can fix.
+
+        A function of TensorFlow that ended while it was traced makes no variables afterwards.
+        """
+        try:
+            yield
+        except UserError:
+            self.train_function = None
+            self.test_function = None
+            raise
 
     def _check_training(self, x, class_weight: Mapping | None) -> None:
         """Raises `UserError` for what no step can train on."""

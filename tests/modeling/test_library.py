@@ -242,6 +242,18 @@ def test_a_model_is_called_on_symbols_of_unknown_size(name):
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", TASKS)
+def test_keras_exports_a_model_that_no_layer_is_called_around(name, tmp_path):
+    make, features = MODELS[name]
+    model = make()
+    model.export(str(tmp_path / "export"), verbose=False)
+    served = tf.saved_model.load(str(tmp_path / "export"))
+    for rows in (slice(0, 1), slice(0, BATCH)):
+        part = {key: value[rows] for key, value in features.items()}
+        for found, expected in zip(flat(served.serve(part)), flat(model(part)), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_keras_exports_a_model_for_litert_whose_sizes_are_unknown(packed, tmp_path):
     records = random_features(SMALL, 2, 7, predictions=1)

@@ -204,3 +204,19 @@ def test_a_loss_of_the_users_reads_labels_in_its_own_way():
         model.compile(loss=loss)
         assert_refused(functools.partial(model.fit, IDS, labels), "label is -1")
         assert_refused(functools.partial(model.fit, IDS, np.eye(2)), "labels.argmax(-1)")
+
+
+def test_a_model_is_fitted_after_labels_that_were_refused():
+    model = compiled()
+    for method in (model.fit, model.evaluate):
+        dataset = tf.data.Dataset.from_tensors((IDS, np.eye(3)[:2]))
+        assert_refused(functools.partial(method, dataset, verbose=0), "labels.argmax(-1)")
+        method(tf.data.Dataset.from_tensors((IDS, np.array([0, 2]))), verbose=0)
+
+
+def test_labels_of_pairs_are_no_scores_in_the_in_batch_loss():
+    model = modeling.BertForSentenceEmbedding(CONFIG)
+    model.compile()
+    pairs = np.stack([IDS, IDS[::-1]], axis=1)
+    assert_refused(lambda: model.fit(pairs, np.array([0.2, 0.9]), verbose=0), "labels", "text")
+    model.fit(pairs, np.array([[0, 1], [2, 3]]), verbose=0)
