@@ -17,7 +17,6 @@ python3 -m pip --python "$folder/venv/bin/python" install --quiet --disable-pip-
 cat > "$folder/program.py" <<'PYTHON'
 import keras
 import numpy as np
-
 from keras import layers
 
 documents = np.array([[[1, 2, 0, 0], [3, 0, 0, 0]]])

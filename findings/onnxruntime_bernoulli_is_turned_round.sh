@@ -17,7 +17,6 @@ python3 -m pip --python "$folder/venv/bin/python" install --quiet --disable-pip-
     onnx==1.23.2 onnxruntime==1.32.0 numpy==2.4.6
 cat > "$folder/program.py" <<'PYTHON'
 import numpy as np
-import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator

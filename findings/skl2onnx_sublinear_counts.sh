@@ -21,7 +21,7 @@ import numpy as np
 import onnxruntime
 from skl2onnx import to_onnx
 from skl2onnx.common.data_types import StringTensorType
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 
 def both(model, texts):
