@@ -40,7 +40,8 @@ of_table = Table(table, "identity").bp()["est"]
 low, high = last["confidence_interval"]
 print(
     f"irrCAC {importlib.metadata.version('irrCAC')}, p < .05 of 500: {', '.join(words)};",
-    f"one case: bp z {last['z']:.2f}, {low:.2f} to {high:.2f}, p {last['p_value']:.3f} (of the table {of_table['p_value']:.3f});",
+    f"one case: bp z {last['z']:.2f}, {low:.2f} to {high:.2f},",
+    f"p {last['p_value']:.3f} (of the table {of_table['p_value']:.3f});",
     f"fleiss z {other['z']:.2f}, p {other['p_value']:.3f}",
 )
 PYTHON

@@ -7,8 +7,8 @@
 # Seen: turftopic 0.28.0. Of 30 topics with ten words of their own the ten best words by NPMI are 70 % their own, by
 # c-TF-IDF and by the definition all. Values go from -108 to 96. NPMI is divided by -log p(word, topic), the sum of
 # the logs of p(word | topic) and p(topic); turftopic takes their difference, which is 0 and changes its sign where a
-# word is as frequent in a topic as the topic is among texts. The first three of a topic's own words, which a tenth of
-# its words are, are the last of 500. (The function is loaded from its file, without turftopic's encoders.)
+# word is as frequent in a topic as the topic is among texts. The first three of a topic's own words, a fourth of
+# its text, are the last of 500. (The function is loaded from its file, without turftopic's encoders.)
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail
