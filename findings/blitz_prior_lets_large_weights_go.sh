@@ -5,8 +5,8 @@
 # which grows with the weight; the second deviation of the prior, .4, holds what the first one lets go.
 # Seen: blitz-bayesian-pytorch 0.2.8. To the density 1e-6 is added before the logarithm: beyond .55 the prior is flat,
 # and the larger a weight is the less it is held. The second deviation has the share 1 - prior_pi, which is 0 by
-# default; with prior_pi=.5 the gradient at 1 is 6.25, that of .4. Embeddings and heads of a BERT that are turned into
-# Bayesian ones hold weights beyond .55.
+# default; with prior_pi=.5 the gradient at 1 is 6.25, that of .4. A weight that has grown beyond .55 once is held by
+# nothing.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Adam of objax moves a weight whose gradients are 1e-5, as in a BERT, a fiftieth of the learning rate in each step.
+# Adam of objax moves a weight whose gradients are 1e-5 by a fiftieth of the learning rate in each step.
 #
 # Guess before the run: Adam's steps are about the learning rate for gradients of any size far above its epsilon, 1e-8:
 # 100 steps of .001 end at -.1 for gradients of 1, 1e-4 and 1e-6.
