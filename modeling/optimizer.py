@@ -99,7 +99,8 @@ def lamb_update(
         has_ratio = ops.logical_and(weight_norm > 0.0, change_norm > 0.0)
         # The division must be safe on the branch that is not taken, too.
         divisor = ops.where(has_ratio, change_norm, 1.0)
-        rate *= ops.where(has_ratio, weight_norm / divisor, 1.0)
+        # Not in place: PyTorch would change the rate of all weights.
+        rate = rate * ops.where(has_ratio, weight_norm / divisor, 1.0)
     return weight - rate * change, m, v
 
 

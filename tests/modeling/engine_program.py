@@ -23,7 +23,9 @@ from modeling import (
     BertEncoder,
     BertForClassification,
     BertForQuestionAnswering,
+    BertLamb,
     BertPreprocessor,
+    WarmupLinearDecay,
 )
 from modeling.checkpoints.convert import FORMATS
 from modeling.dropout import drop
@@ -34,6 +36,27 @@ def outputs_of(model, features: dict) -> dict[str, np.ndarray]:
     outputs = model(features)
     outputs = outputs if isinstance(outputs, dict) else {"logits": outputs}
     return {name: keras.ops.convert_to_numpy(value) for name, value in outputs.items()}
+
+
+def updated(optimizer_class) -> dict[str, np.ndarray]:
+    """Weights after three steps of an optimizer."""
+    rng = np.random.default_rng(3)
+    weights = {
+        "kernel": rng.normal(size=(4, 3)),
+        "second_kernel": rng.normal(size=(3, 2)),
+        "bias": np.zeros(2),
+        "gamma": np.ones(4),
+        "last_kernel": rng.normal(size=(2, 5)),
+    }
+    variables = [
+        keras.Variable(value, dtype="float32", name=name) for name, value in weights.items()
+    ]
+    optimizer = optimizer_class(WarmupLinearDecay(0.1, steps=10, warmup_steps=2), weight_decay=0.1)
+    for _ in range(3):
+        gradients = [rng.normal(size=value.shape) for value in weights.values()]
+        gradients = [keras.ops.convert_to_tensor(value, "float32") for value in gradients]
+        optimizer.apply(gradients, variables)
+    return {variable.name: keras.ops.convert_to_numpy(variable) for variable in variables}
 
 
 def mapped(path: pathlib.Path) -> dict[str, np.ndarray]:
@@ -78,6 +101,8 @@ def main() -> None:
         BertEncoder.from_checkpoint(golden / "tf1_checkpoint"), features
     )
 
+    for optimizer_class in (BertAdamW, BertLamb):
+        results[optimizer_class.__name__] = updated(optimizer_class)
     for path in folder.glob("BertFor*.npz"):
         results[path.stem] = mapped(path)
 

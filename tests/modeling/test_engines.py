@@ -18,7 +18,7 @@ import modeling
 from bert_tf.inference.predictor import Predictor
 from modeling.checkpoints.convert import FORMATS
 from tests.modeling.common import SMALL, arrays, golden_model, random_features
-from tests.modeling.engine_program import outputs_of
+from tests.modeling.engine_program import outputs_of, updated
 
 CONFIG = dataclasses.replace(SMALL, max_position_embeddings=32)
 MODELS = {
@@ -142,6 +142,12 @@ def test_what_was_trained_there_can_be_used_here(engine):
         trained,
         outputs_of(modeling.BertForClassification.from_checkpoint(engine / "trained"), ids()),
     )
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("optimizer_class", [modeling.BertAdamW, modeling.BertLamb])
+def test_optimizers_make_the_same_updates(engine, optimizer_class):
+    assert_close(results(engine, optimizer_class.__name__), updated(optimizer_class))
 
 
 @pytest.mark.processes
