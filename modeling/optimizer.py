@@ -217,7 +217,8 @@ class AppliedRule(keras.optimizers.Optimizer):
         if self.use_ema:
             for variable in var_list:
                 index = self._get_variable_index(variable)
-                variable.assign(self._model_variables_moving_average[index])
+                # JAX gives the buffers of weight and mean away, and refuses one that is both.
+                variable.assign(ops.copy(self._model_variables_moving_average[index]))
 
     def _clip_gradients(self, grads):
         if is_on_several_replicas():
