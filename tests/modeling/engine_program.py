@@ -7,6 +7,7 @@ FOLDER is what `test_engines.py` has made on TensorFlow; results go there, and i
 import json
 import pathlib
 import sys
+from collections.abc import Sequence
 
 import keras
 import numpy as np
@@ -29,6 +30,7 @@ from modeling import (
 )
 from modeling.checkpoints.convert import FORMATS
 from modeling.dropout import drop
+from tests.modeling.devices_program import HEADS, OPTIMIZERS
 
 
 def outputs_of(model, features: dict) -> dict[str, np.ndarray]:
@@ -57,6 +59,31 @@ def updated(optimizer_class) -> dict[str, np.ndarray]:
         gradients = [keras.ops.convert_to_tensor(value, "float32") for value in gradients]
         optimizer.apply(gradients, variables)
     return {variable.name: keras.ops.convert_to_numpy(variable) for variable in variables}
+
+
+def fitted(head: str, initial: Sequence[np.ndarray] | None = None) -> dict[str, np.ndarray]:
+    """Losses, metrics and outputs of a model that `fit` trains.
+
+    Args:
+      head: one of `HEADS`.
+      initial: weights to begin with; None for those of the seed, which each engine draws in its own
+        way.
+    """
+    model, x, y, weights = HEADS[head]()
+    if initial is not None:
+        model.set_weights(initial)
+    optimizer = "BertLamb" if head in ("answers", "pre-training") else "BertAdamW"
+    model.compile(OPTIMIZERS[optimizer]())
+    # Of 27 rows the last batch has 5.
+    found = model.fit(
+        x, y, sample_weight=weights, batch_size=11, epochs=3, shuffle=False, verbose=0
+    ).history
+    outputs = tf.nest.flatten(model.predict(x, verbose=0))
+    if head == "answers":
+        # The gradient of the head's bias is rounding, which LAMB makes as large as any, and moves
+        # all scores alike.
+        outputs = [scores - scores.mean(axis=-1, keepdims=True) for scores in outputs]
+    return found | {f"output_{number}": value for number, value in enumerate(outputs)}
 
 
 def mapped(path: pathlib.Path) -> dict[str, np.ndarray]:
@@ -101,6 +128,9 @@ def main() -> None:
         BertEncoder.from_checkpoint(golden / "tf1_checkpoint"), features
     )
 
+    for head in HEADS:
+        with np.load(folder / f"initial_{head}.npz") as file:
+            results[head] = fitted(head, list(file.values()))
     for optimizer_class in (BertAdamW, BertLamb):
         results[optimizer_class.__name__] = updated(optimizer_class)
     for path in folder.glob("BertFor*.npz"):

@@ -18,7 +18,8 @@ import modeling
 from bert_tf.inference.predictor import Predictor
 from modeling.checkpoints.convert import FORMATS
 from tests.modeling.common import SMALL, arrays, golden_model, random_features
-from tests.modeling.engine_program import outputs_of, updated
+from tests.modeling.devices_program import HEADS
+from tests.modeling.engine_program import fitted, outputs_of, updated
 
 CONFIG = dataclasses.replace(SMALL, max_position_embeddings=32)
 MODELS = {
@@ -77,6 +78,8 @@ def engine(request, tmp_path_factory, golden, project) -> pathlib.Path:
     MODELS["classification"].save(folder / "model.keras")
     np.savez(folder / "features.npz", **ids())
     (folder / "inputs.json").write_text(json.dumps(INPUTS))
+    for head, make in HEADS.items():
+        np.savez(folder / f"initial_{head}.npz", *make()[0].get_weights())
     for name, features in records().items():
         np.savez(folder / f"{name}.npz", **features)
     program = pathlib.Path(__file__).with_name("engine_program.py")
@@ -142,6 +145,16 @@ def test_what_was_trained_there_can_be_used_here(engine):
         trained,
         outputs_of(modeling.BertForClassification.from_checkpoint(engine / "trained"), ids()),
     )
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("head", HEADS)
+def test_fit_trains_as_on_tensorflow(engine, head):
+    found = results(engine, head)
+    expected = fitted(head)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=3e-4, err_msg=name)
 
 
 @pytest.mark.processes
