@@ -314,7 +314,7 @@ def restore_tokens(features: dict) -> dict:
     is_used = ops.convert_to_tensor(features["masked_lm_weights"]) > 0  # [B, P]
     labels = ops.where(is_used, ops.cast(features["masked_lm_ids"], ids.dtype), -1)
     positions = ops.cast(features["masked_lm_positions"], "int32")[:, :, None]
-    indices = ops.arange(ids.shape[1], dtype="int32")
+    indices = ops.arange(ops.shape(ids)[1], dtype="int32")
     # A comparison in place of a scatter, which XLA is slow at.
     is_position = ops.equal(positions, indices)  # [B, P, S]
     # [B, S], -1 where nothing was masked.

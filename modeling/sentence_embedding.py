@@ -57,7 +57,7 @@ def pool(sequence_output, mask, pooling: str):
     if pooling == "cls":
         return vectors[:, 0]
     # float32 holds the sum of 512 tokens exactly enough; 16 bits would lose the last ones.
-    weights = ops.cast(mask, "float32")[:, :, None]
+    weights = ops.expand_dims(ops.cast(mask, "float32"), axis=-1)
     if pooling == "max":
         return ops.max(vectors + (1.0 - weights) * _EXCLUDED, axis=1)
     return ops.sum(vectors * weights, axis=1) / ops.maximum(ops.sum(weights, axis=1), 1.0)
@@ -192,7 +192,9 @@ class InBatchCrossEntropy(WithArguments, WeightedMean):
                 "the in-batch loss compares all examples of a batch, and fit gives each device its "
                 "own: train on one device, or by run_sentence_embedding.py, which gathers them"
             )
-        if getattr(y_true.shape, "rank", 2) is not None and len(y_true.shape) != 2:
+        # Data of a Python generator may not know their axes.
+        is_known = getattr(y_true.shape, "rank", 2) is not None
+        if is_known and tuple(y_true.shape)[1:] not in ((None,), (y_pred.shape[1],)):
             raise UserError(
                 f"the labels have the shape {tuple(y_true.shape)}: the in-batch loss reads a "
                 "number for each text, [B, K], the same for the same text"

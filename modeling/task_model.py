@@ -202,6 +202,8 @@ class BertTaskModel(Checkpointed, keras.Model):
             weighted_metrics = default_metrics if metrics is None else None
         arguments = {**defaults, **kwargs}
         self._report = None
+        # Keras would keep the metrics of an earlier call where this one has none.
+        self._compile_metrics = None
         super().compile(optimizer, metrics=metrics, weighted_metrics=weighted_metrics, **arguments)
         # Keras has put its own around the optimizer if the precision is float16.
         if devices_of(self) > 1 and isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
@@ -288,7 +290,13 @@ class BertTaskModel(Checkpointed, keras.Model):
         """Trains on a batch as `keras.Model.train_on_batch`; `UserError` as in `fit`, but for
         labels, which are as a loss of the user's takes them."""
         self._check_training(x, class_weight)
-        return super().train_on_batch(x, y, sample_weight, class_weight, return_dict)
+        with self._ready_again():
+            return super().train_on_batch(x, y, sample_weight, class_weight, return_dict)
+
+    def test_on_batch(self, *args, **kwargs):
+        """Evaluates the model on a batch as `keras.Model.test_on_batch`."""
+        with self._ready_again():
+            return super().test_on_batch(*args, **kwargs)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """Evaluates the model as `keras.Model.evaluate`; `UserError` for strings and for labels
@@ -304,15 +312,21 @@ class BertTaskModel(Checkpointed, keras.Model):
         check_compilation(self)
         return super().predict(x, *args, **kwargs)
 
-    def export(self, filepath, *args, input_signature=None, **kwargs) -> None:
+    def export(
+        self,
+        filepath,
+        format: str = "tf_saved_model",
+        verbose=None,
+        input_signature=None,
+        **kwargs,
+    ) -> None:
         """Exports the model as `keras.Model.export`.
 
         Args:
-          filepath: where to.
+          filepath, format, verbose, kwargs: as for Keras.
           input_signature: as for Keras; None for a dict of "input_ids", "input_mask" and
             "segment_ids", int32 [B, S] of any sizes, or [B, N, S] for N choices, and what else the
             model reads.
-          args, kwargs: the other arguments of Keras.
         """
         # Keras would take the shapes of the first call, which these models are built without.
         if input_signature is None:
@@ -321,17 +335,17 @@ class BertTaskModel(Checkpointed, keras.Model):
                 shape = (None,) * axes
                 inputs[name] = keras.layers.InputSpec("int32", shape, name=name)
             input_signature = [inputs]
-        super().export(filepath, *args, input_signature=input_signature, **kwargs)
+        super().export(filepath, format, verbose, input_signature, **kwargs)
 
     @contextlib.contextmanager
     def _ready_again(self):
-        """Lets the model be used once more after an error that a user can fix.
+        """Lets the model be used once more after an error or an interruption.
 
         A function of TensorFlow that ended while it was traced makes no variables afterwards.
         """
         try:
             yield
-        except UserError:
+        except BaseException:
             self.train_function = None
             self.test_function = None
             raise

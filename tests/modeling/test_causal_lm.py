@@ -304,3 +304,13 @@ def test_models_of_the_other_kind_are_refused():
         BertForClassification(CAUSAL, 2, encoder=BertEncoder(SMALL))
     with pytest.raises(UserError, match="is_decoder is 1, true or false is expected"):
         BertConfig.from_dict({"vocab_size": 9, "is_decoder": 1})
+
+
+def test_records_of_unknown_length_are_mapped():
+    records = random_features(SMALL, 3, 8, predictions=2)
+    whole = tf.data.Dataset.from_tensor_slices(records)
+    padded = whole.padded_batch(3, {name: [None] * (v.ndim - 1) for name, v in records.items()})
+    found = next(iter(padded.map(BertForCausalLm.fit_batch)))
+    expected = BertForCausalLm.fit_batch(records)
+    for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -246,12 +246,26 @@ def test_a_model_is_called_on_symbols_of_unknown_size(name):
 def test_keras_exports_a_model_that_no_layer_is_called_around(name, tmp_path):
     make, features = MODELS[name]
     model = make()
-    model.export(str(tmp_path / "export"), verbose=False)
+    model.export(str(tmp_path / "export"), "tf_saved_model", False, None)
     served = tf.saved_model.load(str(tmp_path / "export"))
     for rows in (slice(0, 1), slice(0, BATCH)):
         part = {key: value[rows] for key, value in features.items()}
         for found, expected in zip(flat(served.serve(part)), flat(model(part)), strict=True):
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_keras_exports_every_model_for_litert(name, tmp_path):
+    make, features = MODELS[name]
+    model = make()
+    path = tmp_path / "model.tflite"
+    try:
+        model.export(str(path), format="litert", verbose=False)
+    except ValueError as error:
+        if "Unrecognized format" not in str(error):
+            raise
+        pytest.skip("needs a Keras that exports to LiteRT")
+    assert b"Flex" not in path.read_bytes()
 
 
 @pytest.mark.parametrize("packed", [False, True])

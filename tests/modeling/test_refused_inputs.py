@@ -208,15 +208,27 @@ def test_a_loss_of_the_users_reads_labels_in_its_own_way():
 
 def test_a_model_is_fitted_after_labels_that_were_refused():
     model = compiled()
+    one_hot, labels = np.eye(3)[:2], np.array([0, 2])
     for method in (model.fit, model.evaluate):
-        dataset = tf.data.Dataset.from_tensors((IDS, np.eye(3)[:2]))
+        dataset = tf.data.Dataset.from_tensors((IDS, one_hot))
         assert_refused(functools.partial(method, dataset, verbose=0), "labels.argmax(-1)")
-        method(tf.data.Dataset.from_tensors((IDS, np.array([0, 2]))), verbose=0)
+        method(tf.data.Dataset.from_tensors((IDS, labels)), verbose=0)
+    for method in (model.train_on_batch, model.test_on_batch):
+        model.compile()
+        assert_refused(functools.partial(method, IDS, one_hot), "labels.argmax(-1)")
+        method(IDS, labels)
+    # What the message advises.
+    model.compile(loss=keras.losses.CategoricalCrossentropy(from_logits=True))
+    with pytest.raises(ValueError):
+        model.fit(IDS, labels, verbose=0)
+    model.fit(IDS, one_hot, verbose=0)
 
 
 def test_labels_of_pairs_are_no_scores_in_the_in_batch_loss():
     model = modeling.BertForSentenceEmbedding(CONFIG)
     model.compile()
     pairs = np.stack([IDS, IDS[::-1]], axis=1)
-    assert_refused(lambda: model.fit(pairs, np.array([0.2, 0.9]), verbose=0), "labels", "text")
+    for labels in ([0.2, 0.9], [[1], [2]], [[1, 2, 3], [4, 5, 6]]):
+        fit = functools.partial(model.fit, pairs, np.array(labels), verbose=0)
+        assert_refused(fit, "labels", "text")
     model.fit(pairs, np.array([[0, 1], [2, 3]]), verbose=0)
