@@ -221,6 +221,11 @@ def check_optimizer(model: keras.Model) -> None:
             "gradient_accumulation_steps: Keras can't accumulate gradients on several devices: use "
             "larger batches, or the run scripts, which can"
         )
+    if optimizer.use_ema and optimizer.ema_overwrite_frequency:
+        raise UserError(
+            f"ema_overwrite_frequency={optimizer.ema_overwrite_frequency}: Keras can't replace "
+            "weights by their means on several devices: leave it out, and the end of fit does"
+        )
 
 
 def check_compiled(model: keras.Model, compile_loss) -> None:

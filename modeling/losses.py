@@ -440,7 +440,7 @@ class SpanLoss(HeadLoss):
     def compile_defaults(self) -> dict:
         # Keras adds up the losses of several outputs; weights of one half make it their mean.
         return {
-            "loss": [CrossEntropy("start_loss"), CrossEntropy("end_loss")],
+            "loss": [CrossEntropy("start"), CrossEntropy("end")],
             "loss_weights": [0.5, 0.5],
             "weighted_metrics": [[Accuracy("start_accuracy")], [Accuracy("end_accuracy")]],
         }

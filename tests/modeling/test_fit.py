@@ -204,6 +204,15 @@ def test_a_word_that_repeats_moves_as_far_as_another_under_keras_own_adam():
     np.testing.assert_allclose(moved[4:9], [0, 1, 1, 1, 0], atol=0.01)
 
 
+def test_losses_and_accuracies_of_both_ends_of_an_answer_are_named_alike():
+    model = fine_tuning.BertForQuestionAnswering(TINY)
+    model.compile()
+    ends = (CLASSES, CLASSES + 1)
+    results = model.train_on_batch(FEATURES["input_ids"], ends, return_dict=True)
+    assert set(results) == {"loss", "start_loss", "end_loss", "start_accuracy", "end_accuracy"}
+    assert results["loss"] == pytest.approx((results["start_loss"] + results["end_loss"]) / 2)
+
+
 def test_cross_entropy_and_accuracy_ignore_negative_labels_and_divide_by_the_weights():
     logits = RNG.normal(size=(2, 4, 5)).astype(np.float32)
     labels = np.array([[0, 1, -1, 4], [2, -100, 3, 3]])
@@ -400,6 +409,7 @@ def test_what_fails_on_several_devices_is_refused(jit_compile, steps, message):
         ({"global_clipnorm": 1.0}, "global_clipnorm=1.0"),
         ({"clipvalue": 1.0}, "clipvalue=1.0"),
         ({"gradient_accumulation_steps": 2}, "gradient_accumulation_steps"),
+        ({"use_ema": True, "ema_overwrite_frequency": 3}, "ema_overwrite_frequency=3"),
     ],
 )
 def test_optimizers_that_several_devices_change_are_refused(changes, message):
@@ -409,8 +419,8 @@ def test_optimizers_that_several_devices_change_are_refused(changes, message):
     )
     with pytest.raises(UserError, match=message):
         check_optimizer(model)
-    # Ours clip the sum.
-    model.optimizer = BertAdamW(1e-3, global_clipnorm=1.0)
+    # Ours clip the sum, and the end of `fit` replaces weights by their means.
+    model.optimizer = BertAdamW(1e-3, global_clipnorm=1.0, use_ema=True)
     check_optimizer(model)
 
 
