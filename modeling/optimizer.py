@@ -169,6 +169,11 @@ class AppliedRule(keras.optimizers.Optimizer):
     not_decayed: tuple[str, ...] = ()
 
     def exclude_from_weight_decay(self, var_list=None, var_names=None):
+        if self.built:
+            raise UserError(
+                "exclude_from_weight_decay: it must come before the first step: this optimizer has "
+                "already chosen the variables that it decays"
+            )
         if isinstance(var_names, str):
             var_names = (var_names,)
         # Keras forgets the names where it is given variables alone.

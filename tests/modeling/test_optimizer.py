@@ -145,6 +145,8 @@ def test_exclusions_that_are_called_for_are_saved_and_keep_the_others(optimizer_
     for rule in (optimizer, optimizer_class.from_config(optimizer.get_config())):
         rule.build(weights)
         assert [rule._use_weight_decay(weight) for weight in weights] == [False, True, True]
+    with pytest.raises(UserError, match="before the first step"):
+        optimizer.exclude_from_weight_decay(var_names="bias")
 
 
 @pytest.mark.parametrize("optimizer_class", [BertAdamW, BertLamb])
