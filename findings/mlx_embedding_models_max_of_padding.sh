@@ -5,8 +5,8 @@
 # in mlx-embedding-models, which is given the attention mask.
 # Seen: mlx-embedding-models 0.0.11, MLX 0.32.4 on a CPU. The vectors of padding are multiplied by 0 and take part, so a
 # unit that is negative in all words is 0. Texts are padded to 16, 32, … tokens even when they are alone, so hardly any
-# text is spared: the cosine with the right vector is 0.64 for one word, 0.97 for ten, and 0.78 for 15 words, which are padded to 32
-# tokens. The mean of the same model is right.
+# text is spared: the cosine with the right vector is 0.64 for one word, 0.97 for ten, and 0.78 for 15 words, which are
+# padded to 32 tokens. The mean of the same model is right.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

@@ -3,11 +3,12 @@
 #
 # Guess before the run: models that its register lists, "multilingual-e5-small" (an XLM-RoBERTa) among them, have the
 # vectors of transformers: its loader has a branch for XLMRobertaConfig.
-# Seen: mlx-embedding-models 0.0.11, MLX 0.32.4 on a CPU. Positions are counted from 0, as in BERT, where RoBERTa's begin
-# at 2. The attention mask is padded with the id of the padding token, which is 1 there: "read this". And the vector of the
-# one segment is left out, as the tokenizer gives no segment ids. A random model has nothing in common with itself, a cosine
-# of -0.03; transformers has exactly the vector seen, 1.000, for positions from 0, ten words <pad> at the end, all attended
-# to, and no segment. Without the last one it has 0.14. BERTs, whose tokenizer has segments and whose padding is 0, are right.
+# Seen: mlx-embedding-models 0.0.11, MLX 0.32.4 on a CPU. Positions are counted from 0, as in BERT, where RoBERTa's
+# begin at 2. The attention mask is padded with the id of the padding token, which is 1 there: "read this". And the
+# vector of the one segment is left out, as the tokenizer gives no segment ids. A random model has nothing in common
+# with itself, a cosine of -0.03; transformers has exactly the vector seen, 1.000, for positions from 0, ten words <pad>
+# at the end, all attended to, and no segment. Without the last one it has 0.14. BERTs, whose tokenizer has segments and
+# whose padding is 0, are right.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

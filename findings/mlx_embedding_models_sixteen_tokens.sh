@@ -4,9 +4,10 @@
 # Guess before the run: a text that is longer than the model's 512 positions is cut to 512 tokens, as its tokenizer is
 # told, and its vector is that of transformers' BERT for these tokens.
 # Seen: mlx-embedding-models 0.0.11, MLX 0.32.4 on a CPU. Up to 511 tokens the vectors are transformers'. From 512 on,
-# which every longer text has after its cut, the vector is that of the first 16 tokens: the length to pad to is the first
-# of a list (16, 32, … 512) that is greater than that of the text, no number is greater than 512, and `argmax` of no hit
-# is the first place, 16; padding to it cuts. Long documents that begin alike are one vector, and nothing is said.
+# which every longer text has after its cut, the vector is that of the first 16 tokens: the length to pad to is the
+# first of a list (16, 32, … 512) that is greater than that of the text, no number is greater than 512, and `argmax` of
+# no hit is the first place, 16; padding to it cuts. Long documents that begin alike are one vector, and nothing is
+# said.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail
@@ -62,5 +63,6 @@ print(f"mlx-embedding-models {importlib.metadata.version('mlx-embedding-models')
 PYTHON
 seen=$("$folder/venv/bin/python" "$folder/program.py" "$folder" 2> /dev/null | tail -1)
 echo "$seen"
-test "$seen" = "mlx-embedding-models 0.0.11: 100 tokens: whole True, first 16 False; 511 tokens: whole True, first 16 False;\
+test "$seen" = "mlx-embedding-models 0.0.11: 100 tokens: whole True, first 16 False;\
+ 511 tokens: whole True, first 16 False;\
  512 tokens: whole False, first 16 True; 2002 tokens: whole False, first 16 True; two long reviews alike: True"

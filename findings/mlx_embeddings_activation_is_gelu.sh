@@ -2,9 +2,9 @@
 # mlx-embeddings computes every BERT with GELU: one with `hidden_act` "relu" or "silu" gets other vectors.
 #
 # Guess before the run: `hidden_act` of config.json is followed, or another activation than GELU is refused.
-# Seen: mlx-embeddings 0.1.0, MLX 0.32.4 on a CPU. The loader keeps the keys of config.json that its classes name, and none
-# names an activation. Vectors of a random BERT are those of transformers with GELU, and differ by 0.7
-# with ReLU and 0.8 with SiLU; of a ModernBERT, whose key is `hidden_activation`, by 0.7 and 0.5. Nothing is said.
+# Seen: mlx-embeddings 0.1.0, MLX 0.32.4 on a CPU. The loader keeps the keys of config.json that its classes name, and
+# none names an activation. Vectors of a random BERT are those of transformers with GELU, and differ by 0.7 with ReLU
+# and 0.8 with SiLU; of a ModernBERT, whose key is `hidden_activation`, by 0.7 and 0.5. Nothing is said.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

@@ -3,10 +3,10 @@
 #
 # Guess before the run: a mask of booleans is one of ones and zeros, as in transformers, and as for the BERT and the
 # XLM-RoBERTa of mlx-embeddings.
-# Seen: mlx-embeddings 0.1.0, MLX 0.32.4 on a CPU. The mask becomes 0 for words and -1e9 for padding, and is then cast to the
-# type it came in: False and True, which MLX's attention takes for "leave out" and "read". Texts with other words and the
-# same padding have one vector per position that no other word has changed; a text without padding has no key left. With
-# integers or floats ModernBERT is right, and BERT and XLM-RoBERTa are right with all three.
+# Seen: mlx-embeddings 0.1.0, MLX 0.32.4 on a CPU. The mask becomes 0 for words and -1e9 for padding, and is then cast
+# to the type it came in: False and True, which MLX's attention takes for "leave out" and "read". Texts with other words
+# and the same padding have one vector per position that no other word has changed; a text without padding has no key
+# left. With integers or floats ModernBERT is right, and BERT and XLM-RoBERTa are right with all three.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A ModernBERT that transformers 5 saves gets the bases and layers of another model in mlx-embeddings: two keys are unknown.
+# A ModernBERT that transformers 5 saves gets the bases and layers of another model in mlx-embeddings.
 #
 # Guess before the run: rotary bases and the kinds of layers are those of config.json, in transformers 4's keys
 # (`global_rope_theta`, `global_attn_every_n_layers`) and in transformers 5's (`rope_parameters`, `layer_types`).
-# Seen: mlx-embeddings 0.1.0, transformers 5.23.0, MLX 0.32.4 on a CPU. Only the old keys are read; of a file with the new
-# ones the defaults of the first ModernBERT are taken, 160,000 and 10,000, and every third layer is global. A model with
-# these values is right. With a local base of 160,000, or with alternating layers, its vectors are others,
-# and with the same model's old keys they are right again. Nothing is said.
+# Seen: mlx-embeddings 0.1.0, transformers 5.23.0, MLX 0.32.4 on a CPU. Only the old keys are read; of a file with the
+# new ones the defaults of the first ModernBERT are taken, 160,000 and 10,000, and every third layer is global. A model
+# with these values is right. With a local base of 160,000, or with alternating layers, its vectors are others, and with
+# the same model's old keys they are right again. Nothing is said.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

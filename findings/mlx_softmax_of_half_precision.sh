@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A softmax in bfloat16 on MLX's CPU adds up to 20 over 5,000 words, and to 1.4 over the 512 tokens that a BERT attends to.
+# A softmax in bfloat16 on MLX's CPU adds up to 20 over 5,000 words, and to 1.4 over the 512 tokens of a BERT.
 #
 # Guess before the run: probabilities add up to 1 but for the rounding of their type, as in PyTorch, where sums of half
 # precision are kept in float32.
-# Seen: MLX 0.32.4. The sum in the denominator is kept in the type of the scores and stops where one more is lost: at 256
-# in bfloat16, at 2,048 in float16. Equal scores of 5,000 words add up to 19.5 and 2.4, and attention over 512 tokens with
-# scores near 0 to 1.4 in bfloat16. `precise=True` gives 1, and so does `scaled_dot_product_attention`; the BERTs of
-# mlx-embeddings and mlx-transformers use the plain softmax. Cumulative sums stop likewise: positions counted by a
-# `cumsum` of a bfloat16 mask end at 256. A plain `sum` is right.
+# Seen: MLX 0.32.4. The sum in the denominator is kept in the type of the scores and stops where one more is lost: at
+# 256 in bfloat16, at 2,048 in float16. Equal scores of 5,000 words add up to 19.5 and 2.4, and attention over 512
+# tokens with scores near 0 to 1.4 in bfloat16. `precise=True` gives 1, and so does `scaled_dot_product_attention`; the
+# BERTs of mlx-embeddings and mlx-transformers use the plain softmax. Cumulative sums stop likewise: positions counted
+# by a `cumsum` of a bfloat16 mask end at 256. A plain `sum` is right.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail
@@ -38,7 +38,8 @@ for kind in (mx.float32, mx.float16, mx.bfloat16):
     ones = mx.ones((1, 2, 512, 8), kind)
     fused = mx.fast.scaled_dot_product_attention(query, key, ones, scale=8**-0.5)
     row = f"{kind}: 5,000 words {total(words):.1f}, precise {total(words, precise=True):.1f}, "
-    row += f"512 tokens {total((query @ key.transpose(0, 1, 3, 2)) * 8**-0.5):.1f}, fused {fused[0, 0, 0, 0].item():.1f}, "
+    scores = (query @ key.transpose(0, 1, 3, 2)) * 8**-0.5
+    row += f"512 tokens {total(scores):.1f}, fused {fused[0, 0, 0, 0].item():.1f}, "
     mask = mx.ones((5000,), kind)
     rows.append(f"{row}cumsum {mask.cumsum()[-1].item():.0f}, sum {mask.astype(kind).sum().item():.0f}")
 print(f"MLX {importlib.metadata.version('mlx')}:", "; ".join(rows).replace("mlx.core.", ""))
