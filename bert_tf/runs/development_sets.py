@@ -8,6 +8,9 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import FILE, Options, check_there, option, option_class
 
+# Names of --eval_files before whose "_" and a metric another metric would be meant, as "macro_f1".
+_BEGINNINGS_OF_METRICS = ("macro", "retrieval", "surface")
+
 
 @option_class
 class DevelopmentSetOptions(Options):
@@ -47,26 +50,26 @@ class DevelopmentSetOptions(Options):
         return self.do_train or self.do_eval
 
     @property
-    def named_eval_files(self) -> Mapping[str, str]:
-        """Name → path of --eval_files."""
+    def eval_splits(self) -> Mapping[str, str]:
+        """Split → path of --eval_files: "dev_NAME", as NAME alone may be another split, "train"."""
         paths = {}
         for named_file in self.eval_files:
             # Only the first colon separates, because addresses such as gs://… have one of their
             # own.
             name, path = named_file.split(":", 1)
-            paths[name] = path
+            paths[f"dev_{name}"] = path
         return paths
 
     def paths(self) -> tuple[str, ...]:
-        return super().paths() + tuple(self.named_eval_files.values())
+        return super().paths() + tuple(self.eval_splits.values())
 
     def split_files(
         self, names: Mapping[str, Sequence[str]] | None = None, optional: Sequence[str] = ()
     ) -> dict[str, tuple[str, str]]:
         """Returns split → (flag, path) of the files that the run reads.
 
-        Splits are "train", "dev", "test", and the names in --eval_files. With --dev_fraction
-        "train" is read for "dev", too.
+        Splits are "train", "dev", "test", and "dev_NAME" for the names in --eval_files. With
+        --dev_fraction "train" is read for "dev", too.
 
         Args:
           names: split → names of its file in --data_dir; the first that exists is read if
@@ -97,8 +100,8 @@ class DevelopmentSetOptions(Options):
                     flags.append("--dev_fraction=0.1, which holds out a tenth of --train_file")
                 raise UserError(f"--{needed_flag} needs {' or '.join(flags)}")
         if self.evaluates:
-            for name, path in self.named_eval_files.items():
-                paths[name] = ("eval_files", files.check_readable(path, "eval_files"))
+            for split, path in self.eval_splits.items():
+                paths[split] = ("eval_files", files.check_readable(path, "eval_files"))
         return paths
 
     def _splits(self) -> dict[str, str | None]:
@@ -141,11 +144,16 @@ class DevelopmentSetOptions(Options):
                 )
             if name in names:
                 raise UserError(f"--eval_files: two files are called {name}")
+            if name in _BEGINNINGS_OF_METRICS:
+                raise UserError(
+                    f"--eval_files={named_file}: metrics of the development set begin with {name}_ "
+                    "as well: choose another name"
+                )
             names.append(name)
 
     def check_inputs(self) -> None:
         super().check_inputs()
-        for path in self.named_eval_files.values():
+        for path in self.eval_splits.values():
             check_there("eval_files", FILE, path)
 
 

@@ -54,12 +54,7 @@ def read_custom(
     reader = _CustomReader(
         options, checkpoint, kind, _custom_labels(options, checkpoint, kind, teacher_labels)
     )
-    named_paths = {}
-    for name, (flag, path) in paths.items():
-        if flag == "eval_files":
-            name = f"dev_{name}"
-        named_paths[name] = (flag, path)
-    texts = options.read_sets(named_paths, reader.read)
+    texts = options.read_sets(paths, reader.read)
     labels = list(() if reader.labels is None else reader.labels)
     task_files = TaskFiles(
         CUSTOM,

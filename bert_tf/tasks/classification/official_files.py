@@ -73,8 +73,13 @@ def read_glue(options: ClassificationOptions, checkpoint: Checkpoint) -> TaskFil
     if options.evaluates:
         dev_splits = glue.dev_splits(task)
         _read_glue_splits(task_files, task, options, dev_splits)
-        for name, path in options.named_eval_files.items():
-            task_files.texts[f"dev_{name}"] = glue.read_split(
+        for split, path in options.eval_splits.items():
+            if split in task_files.texts:
+                raise UserError(
+                    f"--eval_files: {split.removeprefix('dev_')} is a development set of "
+                    f"{task.folder}: choose another name"
+                )
+            task_files.texts[split] = glue.read_split(
                 task, options.data_dir, dev_splits[0], path, options.skip_bad_rows
             )
     if options.do_predict:

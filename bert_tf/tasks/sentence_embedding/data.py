@@ -138,7 +138,7 @@ def read_data(options: SentenceEmbeddingOptions, checkpoint: Checkpoint) -> Data
         if options.retrieval_files:
             splits["retrieval"] = _read_retrieval(options, tokenizer, notes)
         # Sets of --eval_files come last: they never choose the best weights.
-        eval_files = {name: ("eval_files", path) for name, path in options.named_eval_files.items()}
+        eval_files = {split: ("eval_files", path) for split, path in options.eval_splits.items()}
         _add_splits(splits, options, eval_files, tokenizer, notes)
     # The first set chooses the best weights: its metrics have no prefix.
     metrics: list[str] = []

@@ -131,7 +131,7 @@ class FeatureTaggerTask(TokenClassificationTask):
             self.train_examples = _Words({}, _row_lengths(self.data.train))
         for name, split in self.data.dev.items():
             if name != "dev":
-                name = f"eval_{name}"
+                name = f"eval_{name.removeprefix('dev_')}"
             self._splits[name] = split
         self._splits.update(self.data.test)
         # All layers of a sweep are computed together: the encoder runs once.

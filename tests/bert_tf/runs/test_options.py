@@ -4,7 +4,13 @@ import re
 import pytest
 
 from bert_common.errors import UserError
+from bert_tf.evaluation.classification import (
+    CUSTOM_MULTI_LABEL,
+    CUSTOM_TWO_CLASSES,
+    TASK_METRICS,
+)
 from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
 
 
 def test_directories_of_a_selection_name_what_has_several_values():
@@ -95,8 +101,35 @@ def test_options_that_can_not_be(changes, message):
 def test_names_of_evaluation_files():
     options = classes(eval_files=("hard:gs://bucket/dev2.tsv", "easy:C:/dev3.tsv"))
     options.check()
-    assert options.named_eval_files == {"hard": "gs://bucket/dev2.tsv", "easy": "C:/dev3.tsv"}
-    assert set(options.named_eval_files.values()) < set(options.paths())
+    splits = {"dev_hard": "gs://bucket/dev2.tsv", "dev_easy": "C:/dev3.tsv"}
+    assert options.eval_splits == splits
+    assert set(splits.values()) < set(options.paths())
+
+
+def test_no_metric_of_a_file_has_the_name_of_another_metric():
+    ranking = SentenceEmbeddingOptions(
+        queries_file="q", documents_file="d", relevance_file="r", dev_file="p", do_eval=True
+    ).metric_names()
+    searched = [f"retrieval_{metric}" for metric in ranking["retrieval"]]
+    tasks = [
+        (*CUSTOM_TWO_CLASSES, "loss"),
+        (*CUSTOM_MULTI_LABEL, "loss"),
+        # Of `TokenClassificationTask.score`.
+        ("f1", "precision", "recall", "surface_f1", "accuracy", "loss"),
+        (*ranking["dev"], *ranking["retrieval"], *searched),
+        *TASK_METRICS.values(),
+    ]
+    refused = set()
+    for metrics in tasks:
+        for metric in metrics:
+            for end in metrics:
+                name = metric.removesuffix(f"_{end}")
+                if name != metric:
+                    refused.add(name)
+    assert refused == {"macro", "retrieval", "surface"}
+    for name in refused:
+        with pytest.raises(UserError, match=f"begin with {name}_ as well"):
+            classes(eval_files=(f"{name}:dev.tsv",)).check()
 
 
 @pytest.mark.parametrize(

@@ -171,30 +171,39 @@ def test_the_first_examples_of_every_file(folder):
         max_eval_examples=2,
         max_predict_examples=1,
         do_predict=True,
-        eval_files=(f"hard:{folder}/hard.tsv",),
+        # Names of other sets are names like any other.
+        eval_files=tuple(f"{name}:{folder}/hard.tsv" for name in ("hard", "train", "dev", "test")),
         test_file=f"{folder}/dev.tsv",
     )
-    assert len(data.train) == 3 and {name: len(split) for name, split in data.dev.items()} == {
+    assert len(data.train) == 3
+    assert {name: len(split) for name, split in data.dev.items()} == {
         "dev": 2,
         "dev_hard": 2,
+        "dev_train": 2,
+        "dev_dev": 2,
+        "dev_test": 2,
     }
+    for name, split in data.dev.items():
+        assert split.source.path == f"{folder}/{'dev' if name == 'dev' else 'hard'}.tsv"
     assert len(data.test["test"]) == 1
     # The labels are those of the whole training file all the same.
     assert data.labels == ("0", "1", "2")
 
 
 def test_further_files_of_a_glue_task_have_its_columns(folder):
-    data = read(
-        folder,
+    changes = dict(
         task_name="mnli",
         data_dir=str(folder),
         train_file=None,
         dev_file=None,
         text_a_column=None,
         label_column=None,
-        eval_files=(f"again:{folder}/MNLI/dev_matched.tsv",),
     )
+    path = f"{folder}/MNLI/dev_matched.tsv"
+    data = read(folder, **changes, eval_files=(f"again:{path}",))
     assert list(data.dev) == ["dev_matched", "dev_again"] and len(data.dev["dev_again"]) == 40
+    with pytest.raises(UserError, match="matched is a development set of MNLI"):
+        read(folder, **changes, eval_files=(f"matched:{path}",))
 
 
 def test_xnli(folder):

@@ -192,7 +192,7 @@ def test_a_fold_of_codah(folder, tmp_path, capsys):
         freeze_embeddings=True,
         num_train_epochs=1,
         max_train_examples=30,
-        eval_files=(f"other:{folder}/train.csv",),
+        eval_files=(f"train:{folder}/train.csv",),
         max_eval_examples=20,
     )
     outcome = driver.start(MultipleChoiceTask, options)
@@ -204,8 +204,8 @@ def test_a_fold_of_codah(folder, tmp_path, capsys):
     assert set(results) - {"degenerate"} == {
         "eval_accuracy",
         "eval_loss",
-        "eval_other_accuracy",
-        "eval_other_loss",
+        "eval_train_accuracy",
+        "eval_train_loss",
         "global_step",
     }
     assert outcome.evaluation.metrics["accuracy"] == results["eval_accuracy"]
