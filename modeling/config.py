@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from bert_common.errors import UserError
 
@@ -36,6 +36,7 @@ _LIMITS = {
     "bilstm_units": (0, _LARGEST_SIZE),
     "hidden_dropout_prob": (0, LARGEST_DROPOUT),
     "attention_probs_dropout_prob": (0, LARGEST_DROPOUT),
+    "classifier_dropout": (0, LARGEST_DROPOUT),
 }
 # Keys that the original does not have: written only if they differ from its behavior.
 _ADDED_FIELDS = ("layer_norm_epsilon", "causal", "bilstm_units")
@@ -139,6 +140,21 @@ class BertConfig:
     def head_input_size(self) -> int:
         """Units of the input of a fine-tuned model's head."""
         return 2 * self.bilstm_units if self.bilstm_units else self.hidden_size
+
+    @property
+    def classifier_dropout(self) -> float:
+        """Dropout rate of a head's input, that of Hugging Face's key if the file has it."""
+        rate = self.extra.get("classifier_dropout")
+        if rate is None:
+            return HEAD_DROPOUT
+        _check_value("classifier_dropout", float, rate)
+        return cast(float, rate)
+
+    def with_classifier_dropout(self, rate: float | None) -> "BertConfig":
+        """Returns the configuration with another rate of a head's input; None keeps it."""
+        if rate is None or rate == self.classifier_dropout:
+            return self
+        return dataclasses.replace(self, extra={**self.extra, "classifier_dropout": rate})
 
     def check_sequence_length(self, length: int, length_name: str = "sequence length") -> None:
         """Raises `UserError` for sequences that are longer than the position table.

@@ -20,7 +20,7 @@ import numpy as np
 from keras import ops
 
 from bert_common.errors import UserError
-from modeling.config import HEAD_DROPOUT, BertConfig
+from modeling.config import BertConfig
 from modeling.dropout import DropoutStream, fit_stream
 from modeling.encoder import encoder_inputs
 from modeling.losses import (
@@ -47,6 +47,8 @@ class BertWithHead(BertTaskModel):
     """Encoder and a head of C classes; `from_checkpoint` reads C from the checkpoint's head."""
 
     _head: type[LinearHead]
+    # Whether units of the head's input are dropped in training.
+    _drops = True
     _arguments = (*BertTaskModel._arguments, "classes", "head_dropout")
 
     def __init__(
@@ -55,14 +57,15 @@ class BertWithHead(BertTaskModel):
         classes: int | None = None,
         *,
         seed: int = 0,
-        head_dropout: float = HEAD_DROPOUT,
+        head_dropout: float | None = None,
         **kwargs,
     ):
         classes = _required_classes(classes, kwargs)
+        config = config.with_classifier_dropout(head_dropout)
         super().__init__(config, seed=seed, **kwargs)
         self.classes = classes
-        self.head_dropout = head_dropout
-        head = self._head(config, classes, seed=seed, dropout_rate=head_dropout)
+        self.head_dropout = config.classifier_dropout if self._drops else 0.0
+        head = self._head(config, classes, seed=seed, dropout_rate=self.head_dropout)
         # The attribute is part of the weights' names in `.keras` files.
         setattr(self, self._head.key, head)
         self.build()
@@ -259,7 +262,7 @@ class BertForClassification(BertWithHead):
     Args:
       config: sizes, rates, activation.
       classes: C; 1 for regression.
-      head_dropout: dropout rate of the head's input.
+      head_dropout: dropout rate of the head's input; by default `config.classifier_dropout`.
       kwargs: as in `BertTaskModel`.
 
     Examples:
@@ -320,7 +323,7 @@ class BertForTokenClassification(BertWithHead):
     Args:
       config: sizes, rates, activation.
       classes: C, number of tags.
-      head_dropout: dropout rate of the head's input.
+      head_dropout: dropout rate of the head's input; by default `config.classifier_dropout`.
       kwargs: as in `BertTaskModel`.
 
     Examples:
@@ -374,10 +377,11 @@ class BertForQuestionAnswering(BertWithHead):
     _head = QuestionAnsweringHead
     _heads = {"question_answering": "span"}
     _reads = "sequence_output"
+    _drops = False
     _arguments = BertTaskModel._arguments
 
     def __init__(self, config: BertConfig, **kwargs):
-        super().__init__(config, 2, head_dropout=0.0, **kwargs)
+        super().__init__(config, 2, head_dropout=None, **kwargs)
 
     def call(
         self, features, *, dropout: DropoutStream | None = None, training: bool | None = None
@@ -410,7 +414,7 @@ class BertForMultipleChoice(BertWithHead):
 
     Args:
       config: sizes, rates, activation.
-      head_dropout: dropout rate of the head's input.
+      head_dropout: dropout rate of the head's input; by default `config.classifier_dropout`.
       kwargs: as in `BertTaskModel`.
 
     Examples:

@@ -613,19 +613,24 @@ class FineTuningOptions(LabeledDataOptions, LoraOptions, TrainingOptions):
 
 
 @option_class
-class HeadDropoutOptions(Options):
+class HeadDropoutOptions(FineTuningOptions):
     """Head.
 
     For tasks whose head has dropout, which the head of question answering lacks.
     """
 
-    classifier_dropout: float = option(
-        HEAD_DROPOUT,
+    classifier_dropout: float | None = option(
+        None,
         "Dropout rate of the head's input.",
         minimum=0,
         maximum=LARGEST_DROPOUT,
         sweep=True,
+        default_text=f"as in the checkpoint's configuration, else {HEAD_DROPOUT}",
     )
+
+    def apply_to(self, config: BertConfig) -> BertConfig:
+        """Returns the configuration with the dropout rates and the BiLSTM of the flags."""
+        return super().apply_to(config).with_classifier_dropout(self.classifier_dropout)
 
 
 @option_class

@@ -199,6 +199,9 @@ def check_same_model(directory: str, config: BertConfig, task: Mapping[str, obje
     for key in sorted({*existing_values, *values}):
         before = existing_values.get(key)
         after = values.get(key)
+        # Earlier versions did not write the rate of the flag.
+        if key == "classifier_dropout" and before is None:
+            continue
         if before != after:
             differences.append(f"{key} is {before} there and {after} here")
     if differences:

@@ -96,7 +96,6 @@ class ClassificationTask(FineTuningTask):
             1 if self.data.regression else len(self.data.labels),
             seed=self.options.seed,
             dtype=dtype,
-            head_dropout=self.options.classifier_dropout,
         )
 
     def loss(self, model: BertForClassification) -> HeadLoss:

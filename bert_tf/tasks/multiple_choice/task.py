@@ -53,7 +53,6 @@ class MultipleChoiceTask(FineTuningTask):
             self.config,
             seed=self.options.seed,
             dtype=dtype,
-            head_dropout=self.options.classifier_dropout,
         )
 
     def outputs(self, model: BertForMultipleChoice, features: dict) -> dict:

@@ -230,7 +230,7 @@ class FeatureTaggerTask(TokenClassificationTask):
             self.shape.combine,
             units=self.shape.units,
             depth=self.shape.depth,
-            dropout=options.classifier_dropout,
+            dropout=self.config.classifier_dropout,
             seed=options.seed,
             dtype=dtype,
             # XLA can't compile cuDNN's LSTM.

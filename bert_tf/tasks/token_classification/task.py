@@ -80,7 +80,6 @@ class TokenClassificationTask(FineTuningTask):
             len(self.data.labels),
             seed=self.options.seed,
             dtype=dtype,
-            head_dropout=self.options.classifier_dropout,
         )
 
     def loss(self, model: BertForTokenClassification) -> HeadLoss:

@@ -15,6 +15,11 @@ from safetensors.numpy import save_file
 from bert_common.errors import UserError
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import read_checkpoint
+from modeling.fine_tuning import (
+    BertForClassification,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+)
 from tests.modeling.checkpoints.common import (
     HEADS,
     assert_refused,
@@ -94,6 +99,27 @@ def test_activation_epsilon_labels_and_defaults(tmp_path, theirs, ours):
     assert (config.hidden_act, config.layer_norm_epsilon, config.type_vocab_size) == (ours, 1e-6, 2)
     assert config.extra["id2label"] == {"0": "no", "1": "yes", "2": "maybe"}
     assert "architectures" not in config.extra
+
+
+@pytest.mark.parametrize(("rate", "key"), [(None, None), (0.1, None), (0.0, 0.0), (0.4, 0.4)])
+def test_the_dropout_of_a_head_is_that_of_the_file(tmp_path, rate, key):
+    def config_of(model):
+        """Saves the model; returns its directory and its configuration."""
+        folder = tmp_path / type(model).__name__
+        model.save_checkpoint(str(folder), "huggingface")
+        return folder, json.loads((folder / "config.json").read_text())
+
+    for model_class in (BertForClassification, BertForTokenClassification):
+        folder, config = config_of(model_class(SMALL, 3, head_dropout=rate))
+        assert config.get("classifier_dropout") == key
+        model = model_class.from_checkpoint(str(folder))
+        expected = 0.1 if key is None else key
+        assert model.head_dropout == getattr(model, model._head.key).dropout.rate == expected
+    # A head of question answering has none, and leaves those of other tasks as they are.
+    assert "classifier_dropout" not in config_of(BertForQuestionAnswering(SMALL))[1]
+    (folder / "config.json").write_text(json.dumps(config | {"classifier_dropout": 1.5}))
+    with pytest.raises(UserError, match="classifier_dropout is 1.5"):
+        BertForTokenClassification.from_checkpoint(str(folder))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])

@@ -364,7 +364,7 @@ def test_several_classes_in_windows_from_the_run_to_the_prediction(folder, tmp_p
     config = json_files.read(str(tmp_path / "run" / "best" / "bert_config.json"))
     assert (
         config["problem_type"] == "multi_label_classification"
-        and config["hidden_dropout_prob"] == 0.0
+        and config["hidden_dropout_prob"] == config["classifier_dropout"] == 0.0
     )
     lines = [
         json.loads(line)
