@@ -26,8 +26,10 @@ _OTHER_KINDS = {
     rb"\{\\rtf": "a document in RTF: save its text as UTF-8",
     rb"\xd0\xcf\x11\xe0": "an old spreadsheet or document: save it as CSV or text (UTF-8)",
     rb"version https://git-lfs": "a pointer of Git LFS: fetch the file itself by git lfs pull",
-    rb"PAR1": "a Parquet file: name it .parquet",
-    rb"ARROW1": "an Arrow file: name it .arrow",
+    rb"PAR1": "a Parquet file, no text: the name of a table must end in .parquet, and "
+    "data_gen/prepare_corpus.py makes a corpus of one",
+    rb"ARROW1": "an Arrow file, no text: the name of a table must end in .arrow, and a corpus is "
+    "made of Parquet, by data_gen/prepare_corpus.py",
     rb"SQLite format 3": "an SQLite database: save the table as CSV (UTF-8)",
     rb"\x89HDF": "an HDF5 file, no text",
     rb"\x93NUMPY": "a NumPy array, no text",

@@ -84,6 +84,7 @@ def test_a_separator_can_be_given_for_a_file_without_a_header(write):
         ("a.zip", "PK", "is an archive: unpack it"),
         ("a.csv", b"PK\3\4rest", "is a ZIP archive or a spreadsheet"),
         ("a.csv", b"%PDF-1.7\n%\xe2", "is a PDF file: save its text as UTF-8"),
+        ("a.csv", b"PAR1\x15\x04", "is a Parquet file, no text: the name of a table must end in"),
         ("a.csv", b"version https://git-lfs.github.com/spec/v1\n", "is a pointer of Git LFS"),
         ("a.csv", b"\x09\3" + bytes(6) + b"rest", "is a file of records (TFRecord) or weights"),
         ("a.csv", "text,label\n" + "a,1\rb,2\r", "lines end with CR alone"),
