@@ -143,7 +143,7 @@ class BertConfig:
 
     @property
     def classifier_dropout(self) -> float:
-        """Dropout rate of a head's input, that of Hugging Face's key if the file has it."""
+        """Dropout rate of a head's input: of Hugging Face's key, if the file has it."""
         rate = self.extra.get("classifier_dropout")
         if rate is None:
             return HEAD_DROPOUT

@@ -241,7 +241,7 @@ def read_retrieval(
 
     Raises:
       UserError: names file and line: see `named_columns.py`; an id that occurs twice, or that no
-        document has.
+        document has; a query and a document with two grades.
     """
     query_ids, queries = _read_texts(queries_file, "queries_file", id_column, text_column)
     document_ids, documents = _read_texts(documents_file, "documents_file", id_column, text_column)
@@ -252,9 +252,12 @@ def read_retrieval(
     if len(table.columns) > 2:
         grades = table.scores(table.columns[2])
     relevant: list[dict[int, float]] = [{} for _ in queries]
+    judgments: dict[tuple[str, str], float] = {}
     for row, (query, document) in enumerate(zip(*table.columns[:2], strict=True)):
         if document not in document_ids:
             table.refuse(row, f"no document has the id {quoted(document)}")
+        elif judgments.setdefault((query, document), grades[row]) != grades[row]:
+            table.refuse(row, f"{quoted(query)} and {quoted(document)} have two different grades")
         # Judgments may name queries of other splits, as BEIR shares one file of queries.
         elif query in query_ids and grades[row] > 0:
             relevant[query_ids[query]][document_ids[document]] = float(grades[row])

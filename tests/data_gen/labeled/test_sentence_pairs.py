@@ -150,6 +150,13 @@ def test_retrieval(tmp_path):
     assert_refused(
         lambda: read_retrieval(*paths, "_id", "text"), f"{paths[2]}:2: no document has the id 'z'"
     )
+    # The same grade twice says nothing new.
+    write_retrieval(tmp_path, "2\ty\t2\n1\tx\t1\n2\ty\t2\n")
+    assert read_retrieval(*paths, "_id", "text")[0].relevant == [{0: 1.0}, {1: 2.0}]
+    write_retrieval(tmp_path, "2\ty\t2\n1\tx\t1\n2\ty\t0\n")
+    assert_refused(
+        lambda: read_retrieval(*paths, "_id", "text"), f"{paths[2]}:4: '2' and 'y' have two"
+    )
     # The first relevance would be taken for names of columns.
     (tmp_path / "r.tsv").write_text("1\tx\t1\n2\ty\t1\n")
     assert_refused(
