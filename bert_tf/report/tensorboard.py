@@ -4,6 +4,7 @@ The row has the options beside the best scores.
 """
 
 import functools
+import glob
 import os
 import re
 import time
@@ -25,6 +26,8 @@ from modeling.checkpoints.companion_files import BEST_DIRECTORY, read_best_recor
 
 # A fixed name lets a file that is written again replace the older one.
 _FILE = "events.out.tfevents.hparams"
+# End of the names of the files with tables and pictures, which every start writes again.
+_PREDICTIONS = ".predictions"
 # Characters that Markdown would obey.
 _MARKDOWN = re.compile(r"[\\`*_\[\]|]")
 # Options that every row has, so that runs can be compared by them.
@@ -97,7 +100,13 @@ class TensorBoard(Callback):
         content = numbers.read(self._directory)
         # A run without an evaluation has nothing to show, and no directory for it.
         if content.tables or content.confusion is not None:
-            with self._writing(EVAL, end.step):
+            directory = os.path.join(self._directory, EVAL)
+            # TensorBoard would show the files of all starts.
+            locks.check_held()
+            for path in files.glob_files(f"{glob.escape(directory)}/*{_PREDICTIONS}"):
+                files.remove(path)
+            writer = tf.summary.create_file_writer(directory, filename_suffix=_PREDICTIONS)
+            with writer.as_default(end.step):
                 show_predictions(content)
         if not self._is_training or end.error is not None:
             return
