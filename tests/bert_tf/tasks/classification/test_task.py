@@ -122,9 +122,10 @@ def test_the_predictions_of_a_test_file(folder, trained):
 
 
 def test_tensorboard_shows_scalars(trained):
-    (path,) = (trained / "eval").glob("events*")
-    events = tf.compat.v1.train.summary_iterator(str(path))
-    values = {value.tag: value for event in events for value in event.summary.value}
+    values = {}
+    for path in (trained / "eval").glob("events*"):
+        for event in tf.compat.v1.train.summary_iterator(str(path)):
+            values |= {value.tag: value for value in event.summary.value}
     assert set(values) >= {
         "loss/loss",
         "quality/accuracy",
