@@ -138,6 +138,30 @@ def test_a_model_is_made_again_from_its_configuration(name):
     assert_same(again(features), model(features))
 
 
+@keras.saving.register_keras_serializable("tests")
+class TwoLayers(fine_tuning.BertForClassification):
+    """A model of a user's with a layer of its own."""
+
+    def build(self, *args, **kwargs):
+        self.second = keras.layers.Dense(2, name="second")
+        self.second.build((None, self.classes))
+        super().build(*args, **kwargs)
+
+    def call(self, features, **kwargs):
+        return self.second(super().call(features, **kwargs))
+
+
+def test_a_subclass_has_layers_of_its_own_and_is_saved(tmp_path):
+    model = TwoLayers(SMALL, 3)
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    before = model.second.kernel.numpy()
+    model.fit(IDS, np.arange(BATCH) % 2, verbose=0)
+    assert np.abs(model.second.kernel.numpy() - before).min() > 0
+    path = str(tmp_path / "model.keras")
+    model.save(path)
+    np.testing.assert_array_equal(keras.models.load_model(path)(IDS), model(IDS))
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_is_saved_and_loaded_bit_for_bit(name, tmp_path):
     make, features = MODELS[name]
