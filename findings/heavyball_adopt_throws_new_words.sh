@@ -2,11 +2,11 @@
 # ADOPT of heavyball moves the vector of a word that first comes in the second batch by 508,000, at a rate of .001.
 #
 # Guess before the run: with ADOPT at a learning rate of .001 a word's vector moves by a few thousandths in a step, as
-# the paper's version with clipping and that of pytorch-optimizer have it, whichever batch the word first comes in.
+# that of pytorch-optimizer has it, whichever batch the word first comes in.
 # Seen: heavyball 3.2.1. A gradient is divided by the root of the squares of the batches before, and by 1e-8 where
 # these are 0, with no limit. Words of the first batch move by .03 in five steps; those that are first in the second
-# batch by 508,000, and all that comes after them is lost. With AdamW of the same package it is .005 and .003, with
-# ADOPT of pytorch-optimizer less than .01. Of a BERT's 30,000 words most are in no first batch.
+# batch by 508,000. With AdamW of the same package it is .005 and .003, with ADOPT of pytorch-optimizer less than .01.
+# Of a BERT's 30,000 words most are in no first batch.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

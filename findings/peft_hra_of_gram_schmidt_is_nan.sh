@@ -2,11 +2,11 @@
 # `HRAConfig(apply_GS=True)` of peft makes a BERT NaN before the first step: its columns begin in equal pairs.
 #
 # Guess before the run: a Householder reflection adapter with `apply_GS=True` and all else by default is the base model
-# until it is trained, as every other initialization of HRA, and as the page says of `init_weights`.
+# until it is trained, as without `apply_GS`.
 # Seen: peft 0.21.2. The columns begin in equal pairs, for two equal reflections are the identity. Gram-Schmidt takes
-# the first of a pair off the second, and divides the rest, zero, by its length. All 1,024 outputs of a BERT are NaN,
-# and so is the loss's gradient. With an odd rank or `init_weights=False` they are finite, but the model begins as
-# another one; without `apply_GS` it begins as the base model.
+# the first of a pair off the second, and divides the rest, zero, by its length. All 1,024 outputs of a BERT are NaN.
+# With an odd rank or `init_weights=False` they are finite, but the model begins as another one; without `apply_GS` it
+# begins as the base model.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

@@ -7,8 +7,8 @@
 # rank of the label among the labels of the batch, taken for the number of a text. It is right if labels are 0, 1, 2
 # and so on in this order alone. With the order above the vectors of texts 0 and 3 end up equal, with a cosine of 1.00,
 # and so do 2, 4 and 5, though all six are of different classes. Perfect vectors of three classes, one direction each,
-# have a loss of 43.36, and a training from them parts a class: at the end a pair of one class has a cosine of .58 and
-# a pair of two classes one of .88.
+# have a loss of 43.36, and a training joins and parts the wrong ones: at the end a pair of one class has a cosine of
+# .58 and a pair of two classes one of .88.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

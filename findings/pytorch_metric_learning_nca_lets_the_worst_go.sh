@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# NCALoss of pytorch-metric-learning leaves out the texts that are furthest from their class, or makes all weights NaN.
+# NCALoss of pytorch-metric-learning leaves out the texts that are furthest from their class, and makes gradients NaN.
 #
 # Guess before the run: on vectors as BERT has them, of length 16 and not normalized, `NCALoss` is the mean of all
 # texts, with a gradient for each, as a log-softmax of the negative squared distances.
@@ -7,8 +7,7 @@
 # sum is exactly 0, which are those with the greatest loss. 64 vectors of 768 units, two in each class: at lengths of
 # 11 and 14 loss and gradients are right; at 17 five texts are left out, and the loss is 58.04 where 62.42 is right; at
 # 28 11 of 64 texts count, with 70.26 for 173.16. Where a sum is nearly 0 its reciprocal is infinite, and the gradient
-# of the loss is NaN, in both. The default distance is that of unit vectors, where this doesn't happen, unless
-# `softmax_scale` is large.
+# of the loss is NaN, in both. The default distance is one of unit vectors.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

@@ -5,8 +5,8 @@
 # there, with each of its four curves.
 # Seen: pytorch_optimizer 4.1.0. "cosine" ends at the floor. "1-sqrt", which is the default, "linear" and "1-square" go
 # down to 0 without regard to it, and the step after the last one has the floor: with 100 steps of decay the rates at
-# the end are .015, .010, .005 and then .100. Twentyfold rates after the annealing undo a part of it, in all steps
-# after the planned ones. With a floor of .5, 49 of 100 steps of "linear" are below it.
+# the end are .015, .010, .005 and then .100. A run that is a step longer than planned ends with a rate twenty times as
+# high. With a floor of .5, 49 of 100 steps of "linear" are below it.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

@@ -6,7 +6,7 @@
 # Seen: setfit 1.2.0. They are combinations with replacement: of two texts a class has three positive pairs, two of
 # them a text with itself; of eight 36, eight of them so; with one text in each class all. Their cosine is 1 whatever
 # the encoder does, but for dropout. With two texts in each of four classes, and oversampling, the default, 16 of 24
-# positive pairs of an epoch, a third of all pairs, are without effect, and the loss that is reported is lower for it.
+# positive pairs of an epoch, a third of all pairs, are a text with itself.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

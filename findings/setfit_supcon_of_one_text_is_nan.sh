@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# SetFit's SupConLoss makes all weights NaN as soon as one text of a batch is the only one of its class.
+# SetFit's SupConLoss makes all gradients NaN as soon as one text of a batch is the only one of its class.
 #
 # Guess before the run: a text without another one of its class in the batch counts nothing in
 # `setfit.losses.SupConLoss`, as in pytorch-metric-learning's, or is only pushed away.
 # Seen: setfit 1.2.0. Its mean over the positives is 0 divided by 0. With two texts in each of two classes the loss is
-# finite; with classes 0, 0, 1, 2 it is NaN, and so are the gradients of all texts, and the weights after the step.
-# With 16 classes and random batches of 16, the default, 999 of 1,000 batches have such a text. pytorch-metric-learning
-# leaves these texts out.
+# finite; with classes 0, 0, 1, 2 it is NaN, and so are the gradients of all texts. With 16 classes and random batches
+# of 16, the default, 999 of 1,000 batches have such a text. pytorch-metric-learning leaves these texts out.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

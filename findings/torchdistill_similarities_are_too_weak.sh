@@ -5,8 +5,8 @@
 # paper that it names (Tung and Mori 2019): the loss is that of both matrices, divided by the squared number of texts.
 # Seen: torchdistill 1.1.5. `normalize(similarities, 1)` gives 1 for the norm, not for the axis, so that rows are
 # divided by the sum of their sizes. The loss of pooled vectors of 32 texts is .000080 where .002360 is right, and the
-# greater the batch, the weaker: it is 3.5 times too small for 4 texts, and 120 times for 128. With a weight as in the
-# paper, which is 3,000, the student is hardly taught.
+# greater the batch, the weaker: it is 3.5 times too small for 4 texts, and 120 times for 128. A weight that was found
+# for the paper's loss hardly teaches the student.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail
