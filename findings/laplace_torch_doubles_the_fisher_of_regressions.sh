@@ -5,8 +5,8 @@
 # squared residuals times squared inputs, which, with a noise of 1, is near to the exact one that GGN has.
 # Seen: laplace-torch 0.3. It is twice as large, full and diagonal, with both of its implementations tried: gradients
 # are those of the squared error, 2 times the residual, and their squares are multiplied by the factor .5 that belongs
-# to one of them. So with a weak prior standard deviations of weights are .71 of the right ones, and so are those of a
-# BERT's predicted similarities. GGN has the right curvature.
+# to one of them. So with a weak prior standard deviations of weights are .71 of the right ones. GGN has the right
+# curvature.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

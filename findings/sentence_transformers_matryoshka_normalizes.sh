@@ -7,8 +7,7 @@
 # sees them, and the page does not say so. MultipleNegativesRankingLoss, which takes cosines, is the same. TripletLoss,
 # whose margin of 5 is Euclidean, is at least 3 for unit vectors, however good they are: for triplets that are all met
 # by far it is 0.00 alone and 3.07 inside. MarginMSELoss compares the teacher's margins with differences of cosines, 2
-# at most: with margins of 50 that the model meets exactly it is 0.00 alone and 2,337 inside. The model is saved
-# without a Normalize.
+# at most: with margins of 50 that the model meets exactly it is 0.00 alone and 2,337 inside.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

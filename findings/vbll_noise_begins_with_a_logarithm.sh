@@ -3,10 +3,10 @@
 #
 # Guess before the run: `HetClassification` begins with the `noise_prior_scale` that it is given, .01, with each of its
 # covariances: "dense", the default, and "diagonal".
-# Seen: vbll 0.4.9. The logarithm of the scale, -2.3, is added to all numbers below the diagonal of the Cholesky
-# factor, which are no logarithms. For 8 pooled units the log noise of a class has a standard deviation of 6.6 with
-# "dense" and of .06 with "diagonal", the loss is infinite, and four gradients are NaN; for 4 units the deviation is
-# 3.3. With 32 units the call fails. With `noise_prior_scale=1`, whose logarithm is 0, both are alike.
+# Seen: vbll 0.4.9. Half of the logarithm of the scale, -2.3, is added to all numbers below the diagonal of the
+# Cholesky factor, which are no logarithms. For 8 pooled units the log noise of a class has a standard deviation of 6.6
+# with "dense" and of .06 with "diagonal", the loss is infinite, and four gradients are NaN; for 4 units the deviation
+# is 3.3. With 32 units the call fails. With `noise_prior_scale=1`, whose logarithm is 0, both are alike.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail
