@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A model that gives all pairs one score has a Spearman correlation of -.99 in NLTK, and the signs of a good one .26.
+# A model that gives all pairs one score has a Spearman correlation of -.99 in NLTK, and a good one less by rounding.
 #
 # Guess before the run: NLTK's `ranks_from_scores`, "suitable for use as an argument to `spearman_correlation`", knows
 # ties ("tying with previous key's rank"), and so does the correlation: 0 for a constant.
