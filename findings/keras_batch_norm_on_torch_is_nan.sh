@@ -6,8 +6,7 @@
 # Seen: keras 3.15.1 on PyTorch 2.13.0. The variance is the mean of squares less the square of the mean, in float32:
 # 10.25 for years whose variance is 10.60, 0 for counts near 10,000 whose variance is .98, so that outputs vary by 31
 # instead of 1, and -2.7e11 for seconds since 1970, whose outputs are NaN. On TensorFlow and JAX the variances are
-# right. A model that reads such features beside a BERT's vector trains on two backends, and loses all its weights on
-# the third.
+# right. A model that reads such features beside a BERT's vector has outputs on two backends, and NaN on the third.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

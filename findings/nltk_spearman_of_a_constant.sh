@@ -5,8 +5,8 @@
 # ties ("tying with previous key's rank"), and so does the correlation: 0 for a constant.
 # Seen: nltk 3.10.4. Equal scores all get the first of their places, and the correlation is computed by the formula for
 # ranks without ties. Of one good model, .67, the scores rounded to halves have .64 of .65, whole numbers .61 of .66,
-# their signs .26 of .56, and a constant has -.99, as if it had turned the order round. Scores of STS-B, whole and half
-# numbers, tie often, and a coarse model seems worse than it is.
+# their signs .26 of .56, and a constant has -.99, as if it had turned the order round. Labels of pairs, as whole
+# numbers from 0 to 5, tie as well, and a coarse model seems worse than it is.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail
