@@ -152,9 +152,15 @@ class BertConfig:
 
     def with_classifier_dropout(self, rate: float | None) -> "BertConfig":
         """Returns the configuration with another rate of a head's input; None keeps it."""
-        if rate is None or rate == self.classifier_dropout:
+        stated = self.extra.get("classifier_dropout")
+        if rate is None or rate == (HEAD_DROPOUT if stated is None else stated):
             return self
-        return dataclasses.replace(self, extra={**self.extra, "classifier_dropout": rate})
+        return dataclasses.replace(self, extra={**self.extra, "classifier_dropout": float(rate)})
+
+    def without_classifier_dropout(self) -> "BertConfig":
+        """Returns what models have in common that differ in the rate of a head's input only."""
+        extra = {key: value for key, value in self.extra.items() if key != "classifier_dropout"}
+        return dataclasses.replace(self, extra=extra)
 
     def check_sequence_length(self, length: int, length_name: str = "sequence length") -> None:
         """Raises `UserError` for sequences that are longer than the position table.

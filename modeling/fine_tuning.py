@@ -35,7 +35,7 @@ from modeling.losses import (
     ops_for,
     row_weights,
 )
-from modeling.saving import register
+from modeling.saving import check_config, register
 from modeling.task_model import BertTaskModel, LinearHead
 from modeling.xla import is_jit_compiled
 
@@ -61,6 +61,7 @@ class BertWithHead(BertTaskModel):
         **kwargs,
     ):
         classes = _required_classes(classes, kwargs)
+        check_config(type(self), config)
         config = config.with_classifier_dropout(head_dropout)
         super().__init__(config, seed=seed, **kwargs)
         self.classes = classes

@@ -8,7 +8,8 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import FILE, Options, check_there, option, option_class
 
-# Names of --eval_files before whose "_" and a metric another metric would be meant, as "macro_f1".
+# Ends of names of --eval_files before whose "_" and a metric another metric would be meant, as
+# "macro_f1".
 _BEGINNINGS_OF_METRICS = ("macro", "retrieval", "surface")
 
 
@@ -144,10 +145,11 @@ class DevelopmentSetOptions(Options):
                 )
             if name in names:
                 raise UserError(f"--eval_files: two files are called {name}")
-            if name in _BEGINNINGS_OF_METRICS:
+            beginning = name.split("_")[-1]
+            if beginning in _BEGINNINGS_OF_METRICS:
                 raise UserError(
-                    f"--eval_files={named_file}: metrics of the development set begin with {name}_ "
-                    "as well: choose another name"
+                    f"--eval_files={named_file}: names of metrics begin with {beginning}_ as well: "
+                    "choose another name"
                 )
             names.append(name)
 

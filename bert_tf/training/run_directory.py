@@ -193,15 +193,12 @@ def check_same_model(directory: str, config: BertConfig, task: Mapping[str, obje
                 f"and {after} here): choose another directory, or resume it as it was begun"
             )
     # Keys that older configurations lack have their defaults by now.
-    existing_values = BertConfig.from_file(path).to_dict()
-    values = config.to_dict()
+    existing_values = BertConfig.from_file(path).without_classifier_dropout().to_dict()
+    values = config.without_classifier_dropout().to_dict()
     differences = []
     for key in sorted({*existing_values, *values}):
         before = existing_values.get(key)
         after = values.get(key)
-        # Earlier versions did not write the rate of the flag.
-        if key == "classifier_dropout" and before is None:
-            continue
         if before != after:
             differences.append(f"{key} is {before} there and {after} here")
     if differences:

@@ -276,7 +276,7 @@ def _properties(checkpoint: CheckpointReader) -> dict[str, object]:
     else:
         vocabulary = checkpoint.vocab_sha256
     return {
-        "configuration": checkpoint.config,
+        "configuration": checkpoint.config and checkpoint.config.without_classifier_dropout(),
         "vocabulary": vocabulary,
         "casing": checkpoint.do_lower_case,
         "weights": dict(checkpoint.tensors),

@@ -282,6 +282,9 @@ def config_values(
         "tie_word_embeddings": True,
         "dtype": "float32",
     }
+    # Without the key transformers takes the rate of the layers.
+    if config.classifier_dropout != config.hidden_dropout_prob:
+        values["classifier_dropout"] = config.classifier_dropout
     classes = _classes(tensors)
     if classes is not None and "id2label" not in values:
         # By default transformers assumes two labels.

@@ -135,7 +135,7 @@ class TokenClassificationTask(FineTuningTask):
         split, tagged = self.data.first(evaluation.details)
         trainer.log(write_eval_results(directory, evaluation, len(split), "eval_"))
         for name, answers in evaluation.details.items():
-            suffix = "" if answers is tagged else f"_{name}"
+            suffix = "" if answers is tagged else f"_{name.removeprefix('dev_')}"
             write_columns(os.path.join(directory, f"dev_predictions{suffix}.txt"), answers)
         if tagged.counts is None:
             return

@@ -60,6 +60,13 @@ def options(*sources, **changes) -> CompareOptions:
     return made
 
 
+def test_the_score_of_a_file_called_test_is_not_that_of_the_development_set(tmp_path):
+    path = pathlib.Path(write_run(tmp_path / "run", 0.5)) / "eval_results.json"
+    json_files.write(str(path), json_files.read(str(path)) | {"eval_test_accuracy": 0.75})
+    scores = compare._read_scores(str(tmp_path / "run"))
+    assert (scores["accuracy"], scores["test_accuracy"]) == (0.5, 0.75)
+
+
 def groups(*sources) -> list[Group]:
     return read_groups([str(source) for source in sources])
 

@@ -1,6 +1,7 @@
 """Directories of Hugging Face's transformers, damage and lies in them; `.h5` files of its
 TensorFlow classes, with the outputs they had there (tests/golden/README.md)."""
 
+import dataclasses
 import json
 import shutil
 
@@ -17,6 +18,7 @@ from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import read_checkpoint
 from modeling.fine_tuning import (
     BertForClassification,
+    BertForMultipleChoice,
     BertForQuestionAnswering,
     BertForTokenClassification,
 )
@@ -115,6 +117,10 @@ def test_the_dropout_of_a_head_is_that_of_the_file(tmp_path, rate, key):
         model = model_class.from_checkpoint(str(folder))
         expected = 0.1 if key is None else key
         assert model.head_dropout == getattr(model, model._head.key).dropout.rate == expected
+    # Where the key is missing transformers takes the rate of the layers.
+    unlike = dataclasses.replace(SMALL, hidden_dropout_prob=0.0)
+    written = config_of(BertForMultipleChoice(unlike, head_dropout=rate))[1]
+    assert written.get("classifier_dropout", 0.0) == expected
     # A head of question answering has none, and leaves those of other tasks as they are.
     assert "classifier_dropout" not in config_of(BertForQuestionAnswering(SMALL))[1]
     (folder / "config.json").write_text(json.dumps(config | {"classifier_dropout": 1.5}))
