@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from bert_common.errors import UserError
 
@@ -144,18 +144,21 @@ class BertConfig:
     @property
     def classifier_dropout(self) -> float:
         """Dropout rate of a head's input: of Hugging Face's key, if the file has it."""
-        rate = self.extra.get("classifier_dropout")
-        if rate is None:
-            return HEAD_DROPOUT
+        rate: float = self._stated_classifier_dropout()
         _check_value("classifier_dropout", float, rate)
-        return cast(float, rate)
+        return rate
 
     def with_classifier_dropout(self, rate: float | None) -> "BertConfig":
         """Returns the configuration with another rate of a head's input; None keeps it."""
-        stated = self.extra.get("classifier_dropout")
-        if rate is None or rate == (HEAD_DROPOUT if stated is None else stated):
+        # A rate in the file that no head could have does not matter here.
+        if rate is None or rate == self._stated_classifier_dropout():
             return self
         return dataclasses.replace(self, extra={**self.extra, "classifier_dropout": float(rate)})
+
+    def _stated_classifier_dropout(self) -> Any:
+        """Returns the rate of a head's input, unchecked."""
+        rate = self.extra.get("classifier_dropout")
+        return HEAD_DROPOUT if rate is None else rate
 
     def without_classifier_dropout(self) -> "BertConfig":
         """Returns what models have in common that differ in the rate of a head's input only."""

@@ -35,7 +35,7 @@ from modeling.losses import (
     ops_for,
     row_weights,
 )
-from modeling.saving import check_config, register
+from modeling.saving import register
 from modeling.task_model import BertTaskModel, LinearHead
 from modeling.xla import is_jit_compiled
 
@@ -61,11 +61,10 @@ class BertWithHead(BertTaskModel):
         **kwargs,
     ):
         classes = _required_classes(classes, kwargs)
-        check_config(type(self), config)
-        config = config.with_classifier_dropout(head_dropout)
         super().__init__(config, seed=seed, **kwargs)
+        self.config = self.config.with_classifier_dropout(head_dropout)
         self.classes = classes
-        self.head_dropout = config.classifier_dropout if self._drops else 0.0
+        self.head_dropout = self.config.classifier_dropout if self._drops else 0.0
         head = self._head(config, classes, seed=seed, dropout_rate=self.head_dropout)
         # The attribute is part of the weights' names in `.keras` files.
         setattr(self, self._head.key, head)

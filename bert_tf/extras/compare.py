@@ -272,9 +272,7 @@ def _read_scores(path: str) -> dict[str, float]:
     for prefix, metrics in (("", last_evaluation(path)), ("test_", test)):
         for name, value in metrics.items():
             # The original writes "eval_accuracy", and files of test sets may have either prefix.
-            metric = name.removeprefix("eval_")
-            if prefix:
-                metric = metric.removeprefix("test_")
+            metric = name.removeprefix("eval_").removeprefix(prefix)
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if is_number and metric not in _NO_SCORES:
                 scores[prefix + metric] = float(value)

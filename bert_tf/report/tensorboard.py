@@ -100,14 +100,7 @@ class TensorBoard(Callback):
         content = numbers.read(self._directory)
         # A run without an evaluation has nothing to show, and no directory for it.
         if content.tables or content.confusion is not None:
-            directory = os.path.join(self._directory, EVAL)
-            # TensorBoard would show the files of all starts.
-            locks.check_held()
-            for path in files.glob_files(f"{glob.escape(directory)}/*{_PREDICTIONS}"):
-                files.remove(path)
-            writer = tf.summary.create_file_writer(directory, filename_suffix=_PREDICTIONS)
-            with writer.as_default(end.step):
-                show_predictions(content)
+            self._replace_predictions(end.step, content)
         if not self._is_training or end.error is not None:
             return
         metrics = end.metrics
@@ -117,6 +110,16 @@ class TensorBoard(Callback):
             if best:
                 metrics = best["metrics"]
         write_session(self._directory, self._values, self._begun, time.time(), metrics)
+
+    def _replace_predictions(self, step: int, content: Numbers) -> None:
+        """Writes what predictions show, in place of what an earlier start has written."""
+        locks.check_held()
+        directory = os.path.join(self._directory, EVAL)
+        for path in files.glob_files(f"{glob.escape(directory)}/*{_PREDICTIONS}"):
+            files.remove(path)
+        writer = tf.summary.create_file_writer(directory, filename_suffix=_PREDICTIONS)
+        with writer.as_default(step):
+            show_predictions(content)
 
 
 def show_predictions(content: Numbers) -> None:

@@ -8,8 +8,8 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import FILE, Options, check_there, option, option_class
 
-# Ends of names of --eval_files before whose "_" and a metric another metric would be meant, as
-# "macro_f1".
+# Beginnings of metrics such as macro_f1, which is also the f1 of a file that is called "macro"; the
+# macro_f1 of a file "a" would be the f1 of a file "a_macro".
 _BEGINNINGS_OF_METRICS = ("macro", "retrieval", "surface")
 
 
@@ -145,10 +145,10 @@ class DevelopmentSetOptions(Options):
                 )
             if name in names:
                 raise UserError(f"--eval_files: two files are called {name}")
-            beginning = name.split("_")[-1]
-            if beginning in _BEGINNINGS_OF_METRICS:
+            last_word = name.split("_")[-1]
+            if last_word in _BEGINNINGS_OF_METRICS:
                 raise UserError(
-                    f"--eval_files={named_file}: names of metrics begin with {beginning}_ as well: "
+                    f"--eval_files={named_file}: names of metrics begin with {last_word}_ as well: "
                     "choose another name"
                 )
             names.append(name)

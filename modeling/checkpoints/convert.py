@@ -275,8 +275,11 @@ def _properties(checkpoint: CheckpointReader) -> dict[str, object]:
         vocabulary = Vocabulary.from_file(checkpoint.vocab_file).fingerprint
     else:
         vocabulary = checkpoint.vocab_sha256
+    config = checkpoint.config
+    if config is not None:
+        config = config.without_classifier_dropout()
     return {
-        "configuration": checkpoint.config and checkpoint.config.without_classifier_dropout(),
+        "configuration": config,
         "vocabulary": vocabulary,
         "casing": checkpoint.do_lower_case,
         "weights": dict(checkpoint.tensors),

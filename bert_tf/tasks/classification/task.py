@@ -165,7 +165,7 @@ class ClassificationTask(FineTuningTask):
         for number, (name, split) in enumerate(data.dev.items()):
             # MNLI's second set goes to `eval_predictions_mismatched.jsonl`.
             if number:
-                suffix = f"_{name.removeprefix('dev').removeprefix('_')}"
+                suffix = f"_{name.removeprefix('dev_')}"
             else:
                 suffix = ""
             write_predictions(
