@@ -441,6 +441,9 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
             raise UserError(
                 f"{where}: field {text_field!r} holds a {type(text).__name__}, not a string"
             )
+        # Only WikiExtractor's objects have the number of an article's revision.
+        if "revid" in record:
+            text = _with_signs(text)
         paragraphs = _paragraphs_of(text, str(record.get("title", "")), hard_wrapped)
         if paragraphs:
             yield iter(paragraphs)
@@ -568,10 +571,18 @@ def _wiki_paragraphs(lines: Lines, opened_at: int, title: str) -> Iterator[str]:
             )
         # The extractor repeats the title as the first line; it is no sentence.
         if line and line != title:
-            yield line
+            yield _with_signs(line)
         # Only the first line can be the title: later on the same words may be a paragraph.
         title = "" if line else title
     raise UserError(f"{lines.path}:{opened_at}: this <doc> has no </doc>: the file is cut short")
+
+
+def _with_signs(text: str) -> str:
+    """Returns text of WikiExtractor, which writes "AT&amp;T" for "AT&T" unless it is told not to,
+    with the signs themselves."""
+    for name, sign in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
+        text = text.replace(name, sign)
+    return text
 
 
 # Formats whose documents have marks around them → description for the report, reader.

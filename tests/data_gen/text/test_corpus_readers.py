@@ -1,8 +1,9 @@
 import gzip
+import html
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bert_common.errors import UserError
@@ -327,8 +328,14 @@ _PARAGRAPH = st.text(
 ).filter(lambda text: not text.startswith(("<", "{", "\ufeff")))
 
 
+def _escaped(paragraphs: list[str], separator: str) -> str:
+    """Text as WikiExtractor writes it by default."""
+    return html.escape(separator.join(paragraphs), quote=False)
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(_PARAGRAPH, min_size=1, max_size=4), min_size=1, max_size=5))
+@example([["AT&T is < 3 > 2, which HTML writes as &lt; and &amp;lt;."]])
 def test_every_format_gives_the_same_documents(tmp_path_factory, documents):
     folder = tmp_path_factory.mktemp("formats")
     (folder / "text").write_text("\n\n".join("\n".join(document) for document in documents))
@@ -337,11 +344,17 @@ def test_every_format_gives_the_same_documents(tmp_path_factory, documents):
     )
     (folder / "wiki").write_text(
         "".join(
-            f'<doc id="{number}" title="">\n\n' + "\n\n".join(document) + "\n</doc>\n"
+            f'<doc id="{number}" title="">\n\n' + _escaped(document, "\n\n") + "\n</doc>\n"
             for number, document in enumerate(documents)
         )
     )
-    for name in ("text", "json", "wiki"):
+    (folder / "wiki.json").write_text(
+        "".join(
+            json.dumps({"id": "1", "revid": "2", "text": _escaped(document, "\n")}) + "\n"
+            for document in documents
+        )
+    )
+    for name in ("text", "json", "wiki", "wiki.json"):
         found = _read(folder / name, document_separator="blank_line", hard_wrapped="false")
         assert found == documents, name
 
