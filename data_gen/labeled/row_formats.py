@@ -128,7 +128,7 @@ def read_delimited(
                 _csv_rows, quoting=({} if quoting is None else quoting), source=kept
             )
         first_rows = parse(iter(sample), source.path, candidate)
-        first = next(first_rows, None)
+        first = next(_with_empty_values(first_rows, source), None)
         if first is None:
             raise UserError(f"{source.path} is empty: rows of examples are expected")
         # A first row that is not UTF-8 can be neither a header nor an example.
@@ -150,7 +150,8 @@ def read_delimited(
                 delimiter=candidate, is_all_quoted=_is_all_quoted(first_line, candidate)
             )
             lines = itertools.chain(sample, all_lines)
-            return layout, parse(lines, source.path, candidate)
+            rows = parse(lines, source.path, candidate)
+            return layout, _with_empty_values(rows, source)
     assert error is not None
     raise error
 
@@ -233,26 +234,35 @@ def read_rows(source: SourceFile, file_format: str) -> Iterator[tuple[int, dict]
     yield from enumerate(open_file(files.check_readable(source.path, source.flag)).rows(), 1)
 
 
-def _split_rows(
-    lines: Iterable[tuple[int, str]], path: str, delimiter: str
+def _with_empty_values(
+    rows: Iterable[tuple[int, list[str]]], source: SourceFile
 ) -> Iterator[tuple[int, list[str]]]:
+    """Yields all rows but blank lines; in a single column, a blank line before another row is an
+    empty value."""
     blank_lines: list[int] = []
     width = 0
-    for line, text in lines:
-        # str.splitlines() would also cut at U+0085 or U+2028 inside a text.
-        text = text.rstrip("\r\n")
-        if not text:
+    for line, fields in rows:
+        # A row that is no CSV has no fields, either.
+        if not fields and line not in source.faults:
             blank_lines.append(line)
             continue
-        fields = text.split(delimiter)
         if width == 1:
-            # In a single column, a blank line before another row is an empty value.
             for blank_line in blank_lines:
                 yield blank_line, [""]
         # The first row decides whether the file has a single column.
         width = width or len(fields)
         blank_lines.clear()
         yield line, fields
+
+
+def _split_rows(
+    lines: Iterable[tuple[int, str]], path: str, delimiter: str
+) -> Iterator[tuple[int, list[str]]]:
+    """Yields (line, fields), none for a blank line."""
+    for line, text in lines:
+        # str.splitlines() would also cut at U+0085 or U+2028 inside a text.
+        text = text.rstrip("\r\n")
+        yield line, text.split(delimiter) if text else []
 
 
 def _csv_rows(
@@ -262,7 +272,7 @@ def _csv_rows(
     quoting: dict[str, Any],
     source: SourceFile | None = None,
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yields (line, fields).
+    """Yields (line, fields), none for a blank line.
 
     Args:
       quoting: further arguments of `csv.reader`.
@@ -284,8 +294,7 @@ def _csv_rows(
         while not is_read:
             try:
                 for fields in csv.reader(take(lines), delimiter=delimiter, strict=True, **quoting):
-                    if fields:
-                        yield taken[0][0], fields
+                    yield taken[0][0], fields
                     taken.clear()
                 is_read = True
             except csv.Error as error:

@@ -80,10 +80,13 @@ def test_each_kind_has_its_columns_and_keys(checkpoints, tmp_path, kind, columns
     assert list(written[0]) == ["text", *columns, "reason"]
     lines = predict(checkpoints[kind], tmp_path, table, output="out.jsonl").splitlines()
     records = [json.loads(line) for line in lines]
+    # A blank line of a single column is a row without a text, as spreadsheets save an empty cell.
+    assert [row["reason"] for row in written] == ["", "the text is empty", ""]
+    del written[1], records[1]
     for row, record in zip(written, records, strict=True):
         value = record[columns[0]]
         assert row[columns[0]] == (",".join(value) if kind == "several" else str(value))
-    assert [record["id"] for record in records] == [str(n) for n in range(len(records))]
+    assert [record["id"] for record in records] == ["0", "2"]
 
 
 @pytest.mark.parametrize("name", ["in.tsv", "in.jsonl"])

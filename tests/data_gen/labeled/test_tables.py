@@ -278,6 +278,7 @@ MIXED = "the label 'mixed' is not known; the labels are 'bad', 'good'"
         ),
         # A blank line of a single column is an empty text.
         ("a.tsv", "text\na\n\nb\n\n", {"labels": None, "label": None}, "PATH:3: the text is empty"),
+        ("a.csv", "text\na\n\nb\n\n", {"labels": None, "label": None}, "PATH:3: the text is empty"),
         (
             "a.csv",
             'text,label\na,good\n"b,bad\nc,good\n',
