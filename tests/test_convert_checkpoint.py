@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_common import json_files
 from modeling.checkpoints.convert import convert, write_checkpoint
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import FORMATS
@@ -233,6 +234,23 @@ def test_a_mean_is_of_one_model(tmp_path):
         tmp_path / "heads", common.random_weights("masked_lm"), vocab_file=run + "/vocab.txt"
     )
     refused(tmp_path, "heads/ckpt-0 has another weights", f"{run},{other}", "native")
+    # Labels in another order are other weights, though their shapes agree.
+    for number, labels in enumerate((["no", "yes"], ["yes", "no"])):
+        folder = tmp_path / f"labels_{number}"
+        written(folder, common.random_weights("classification"), vocab_file=run + "/vocab.txt")
+        json_files.write(f"{folder}/task.json", {"kind": "classification", "labels": labels})
+    both = f"{tmp_path}/labels_0,{tmp_path}/labels_1"
+    refused(tmp_path, "labels_1/ckpt-0 has another task", both, "native")
+
+
+@pytest.mark.parametrize("output_format", ["native", "huggingface", "original"])
+def test_the_length_of_a_run_is_kept(tmp_path, output_format):
+    run = tmp_path / "run"
+    written(run, common.random_weights("classification"), vocab_file=vocabulary(tmp_path / "a.txt"))
+    task = {"kind": "classification", "labels": ["a", "b", "c"], "max_seq_length": 8}
+    json_files.write(f"{run}/task.json", {**task, "long_texts": "windows"})
+    assert "windows" in convert(str(run), output_format, str(tmp_path / "out"))
+    assert read_checkpoint(str(tmp_path / "out")).max_length == 8
 
 
 def test_a_casing_that_is_unknown(tmp_path):

@@ -23,6 +23,7 @@ from modeling.checkpoints.companion_files import (
     check_vocabulary,
     choose_casing,
     known_casing,
+    read_task,
     settled_vocabulary,
     write_companion_files,
 )
@@ -278,11 +279,13 @@ def _properties(checkpoint: CheckpointReader) -> dict[str, object]:
     config = checkpoint.config
     if config is not None:
         config = config.without_classifier_dropout()
+    task = read_task(checkpoint) or {}
     return {
         "configuration": config,
         "vocabulary": vocabulary,
         "casing": checkpoint.do_lower_case,
         "weights": dict(checkpoint.tensors),
+        "task": [task.get(name) for name in ("kind", "labels", "label_scheme")],
     }
 
 
@@ -341,6 +344,8 @@ def convert(
         )
     vocab_file, do_lower_case, notes = _settle_vocabulary(vocab_file, do_lower_case, config, source)
     notes += format_notes(config, output_format)
+    task = read_task(source) or {}
+    notes += _task_notes(task)
     available = [name for name in expected if name in source.tensors]
     # Heads, if the format has no place for them.
     dropped = weights_without_place(output_format, available, config)
@@ -368,7 +373,8 @@ def convert(
             source.vocab_sha256,
             vectors,
             state,
-            source.max_length,
+            # A fine-tuned model has learned no later positions for its task.
+            task.get("max_seq_length", source.max_length),
             source.truncation_side,
         )
         check_same(read_checkpoint(directory), weights)
@@ -381,6 +387,13 @@ def convert(
         report.append(f"note: {note}")
     report.append(f"wrote {output} ({output_format}), read back: every bit the same")
     return "\n".join(report)
+
+
+def _task_notes(task: Mapping[str, object]) -> list[str]:
+    """Returns what the outputs of a fine-tuned model lack: `task.json` is not converted."""
+    if task.get("long_texts") == "windows":
+        return ["longer texts are cut by the output: only the run reads them in windows"]
+    return []
 
 
 def _read_state(path: str, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
