@@ -583,7 +583,8 @@ def encoder_inputs(features, **arguments) -> dict:
       arguments: the other inputs of it; those that are not None replace values of a list or dict.
 
     Raises:
-      UserError: there are no input ids, they are strings, or a key looks like an input but is none.
+      UserError: there are no input ids, they are strings or ragged, or a key looks like an input
+        but is none.
     """
     if isinstance(features, Mapping):
         features = _with_our_names(features)
@@ -603,6 +604,11 @@ def encoder_inputs(features, **arguments) -> dict:
             raise UserError(
                 f'"{name}" are strings: BertPreprocessor turns strings into ids, docs/keras.md '
                 "has a program"
+            )
+        if hasattr(value, "to_tensor"):
+            raise UserError(
+                f'"{name}" is ragged: pad it with `to_tensor()`, and give an "input_mask" that is '
+                "1 for each of its tokens"
             )
         # A `keras.Input` without a dtype makes ids floats. The mask may stay a float.
         if name != "input_mask" and "float" in keras.backend.standardize_dtype(value.dtype):

@@ -496,7 +496,7 @@ def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool
     if classes is None or getattr(labels.shape, "rank", num_axes) is None:
         return
     shape = tuple(labels.shape)
-    numbers = f"numbers from 0 to {classes - 1} are expected"
+    numbers = f"whole numbers from 0 to {classes - 1} are expected"
     if len(shape) not in (num_axes, num_axes + 1) or shape[num_axes:] not in ((), (1,), (None,)):
         raise UserError(
             f"the labels have the shape {shape}: {numbers}, on {num_axes} axes. One-hot labels are "
@@ -509,8 +509,10 @@ def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool
     if values.dtype.kind not in "iufb":
         raise UserError(f"the labels are texts such as {values.flat[0]!r}: {numbers}")
     lowest = values.min() if allow_missing else 0
-    for value in (values.min(), values.max()):
-        if not lowest <= value < classes:
+    # A fraction would be cut to the class below.
+    fractions = values[values % 1 != 0]
+    for value in (*fractions[:1], values.min(), values.max()):
+        if value % 1 or not lowest <= value < classes:
             raise UserError(f"a label is {value}, but the model has {classes} classes: {numbers}")
 
 

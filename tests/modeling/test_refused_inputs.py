@@ -66,6 +66,10 @@ def classifier(**arguments):
     return BertForClassification(CONFIG, **arguments)
 
 
+def ragged_ids():
+    return tf.ragged.constant([[2, 5, 3], [2, 3]])
+
+
 def compiled(model_class=BertForClassification):
     model = model_class(CONFIG, classes=3)
     model.compile()
@@ -87,8 +91,19 @@ def compiled(model_class=BertForClassification):
         (lambda: compiled().fit(np.array(["a", "b"]), np.array([0, 1])), ["BertPreprocessor"]),
         (lambda: compiled().predict(["a"]), ["BertPreprocessor"]),
         (lambda: compiled()(tf.constant(["a"])), ["BertPreprocessor"]),
+        (lambda: compiled()(ragged_ids()), ['"input_ids" is ragged', "to_tensor", "input_mask"]),
+        (lambda: compiled().fit({"input_ids": ragged_ids()}, np.array([0, 1])), ["is ragged"]),
+        (lambda: compiled().predict(tf.data.Dataset.from_tensors(ragged_ids())), ["is ragged"]),
         (lambda: compiled().fit(IDS, np.array([0, 3])), ["label is 3", "3 classes"]),
         (lambda: compiled().fit(IDS, np.array([-1, 0])), ["label is -1"]),
+        # A score or a probability would be cut to the class below.
+        (lambda: compiled().fit(IDS, np.array([0, 1.7])), ["label is 1.7", "whole numbers"]),
+        (lambda: compiled().evaluate(IDS, np.array([0.5, 1])), ["label is 0.5"]),
+        (lambda: CrossEntropy()(np.array([0, 1.5]), np.zeros((2, 3))), ["a label is 1.5"]),
+        (
+            lambda: compiled(BertForTokenClassification).fit(IDS, IDS * 0 + 1.2),
+            ["label is 1.2"],
+        ),
         (lambda: compiled().train_on_batch(np.array(["a"]), np.array([0])), ["BertPreprocessor"]),
         (lambda: compiled().evaluate(IDS, np.array([0, 4])), ["label is 4"]),
         (lambda: compiled().fit(IDS, np.eye(3)[:2]), ["shape (2, 3)", "labels.argmax(-1)"]),
