@@ -80,6 +80,8 @@ class InMemoryTask(Task):
             do_lower_case=options.do_lower_case,
         )
         self.is_own_checkpoint = start is not None and start == options.output_dir
+        if not options.do_train:
+            options = options.as_trained(self.checkpoint.task_settings)
         # The position table limits the length of sequences.
         self.options = options.limit_length(self.checkpoint.config)
         self.config = self.options.apply_to(self.checkpoint.config)

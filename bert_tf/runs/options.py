@@ -8,8 +8,8 @@ import importlib.util
 import itertools
 import math
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from bert_common.errors import UserError, needs_package
 from bert_common.gpus import DEFAULT_CACHE
@@ -346,6 +346,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
                 f"the run, the warm-up alone has a share of {self.warmup_proportion:g} of its "
                 "steps: shorten one of them"
             )
+        self._check_sweep()
         if len(self.optimizer_betas) != 2:
             betas = ",".join(str(value) for value in self.optimizer_betas)
             raise UserError(f"--optimizer_betas={betas}: two numbers are expected, e.g. 0.9,0.999")
@@ -367,6 +368,21 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
                     f"--profile_steps={steps}: the first step must be positive and less than the "
                     "last"
                 )
+
+    def _check_sweep(self) -> None:
+        """Raises `UserError` for several values of options that can have one only."""
+        if self.sweep and not self.do_train:
+            names = " and ".join(f"--{name}" for name in self.sweep)
+            raise UserError(
+                f"several values of {names} are for --do_train: to evaluate or predict there is "
+                "one model"
+            )
+        directories = [combination.output_dir for combination in self.combinations()]
+        if len(set(directories)) < len(directories):
+            raise UserError(
+                "two runs of the selection would be in one directory, named by six digits of each "
+                "value: choose values that differ in these"
+            )
 
     def apply_to(self, config: BertConfig) -> BertConfig:
         """Returns the configuration with the dropout rates of the flags."""
@@ -509,6 +525,9 @@ class LoraOptions(Options):
 class FineTuningOptions(LabeledDataOptions, LoraOptions, TrainingOptions):
     """Fine-tuning."""
 
+    # Options that say how texts are read, and that `task.json` has under the same names.
+    read_as_trained: ClassVar[tuple[str, ...]] = ("max_seq_length",)
+
     do_predict: bool = option(False, "Predict the test set.", common=True, affects_result=False)
     num_train_epochs: float = option(
         3.0,
@@ -594,6 +613,18 @@ class FineTuningOptions(LabeledDataOptions, LoraOptions, TrainingOptions):
                 "checkpoint"
             )
         return dataclasses.replace(config, bilstm_units=self.bilstm_units)
+
+    def as_trained(self, task: Mapping[str, object]) -> Self:
+        """Returns the options of an evaluation, which reads texts as the training did.
+
+        Args:
+          task: `task.json` of the model, whose values take the place of defaults.
+        """
+        changes = {}
+        for name in self.read_as_trained:
+            if name in task and not self.is_chosen(name):
+                changes[name] = task[name]
+        return self.replace(**changes)
 
     def steps_per_epoch(self, num_examples: int) -> int:
         """Returns the number of steps of an epoch.

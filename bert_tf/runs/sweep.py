@@ -47,14 +47,9 @@ FinishedRun = Mapping[str, Any]
 
 
 def check(task: InMemoryTask) -> None:
-    """Raises `UserError` if the runs can't be compared: no training or no development set."""
-    names = " and ".join(f"--{name}" for name in task.options.sweep)
-    if not task.options.do_train:
-        raise UserError(
-            f"several values of {names} are for --do_train: to evaluate or predict there is one "
-            "model"
-        )
+    """Raises `UserError` if the runs can't be compared: there is no development set."""
     if not task.can_evaluate:
+        names = " and ".join(f"--{name}" for name in task.options.sweep)
         raise UserError(
             f"to choose among several values of {names} a development set with labels is needed, "
             f"e.g. --{task.options.dev_flag}"
@@ -169,6 +164,9 @@ def _carry_out(
         changes["do_eval"] = True
     if "do_predict" in options.values():
         changes["do_predict"] = False
+    if task.evaluation_interval() == 0:
+        # The last weights are those to choose among: they are evaluated, and so kept as the best.
+        changes["eval_steps"] = task.schedule().steps
     files.make_output_directory(directory, "output_dir")
     # A result without metrics shows that the run has begun, and with which options.
     if devices.is_chief and not is_begun:

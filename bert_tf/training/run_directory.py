@@ -51,6 +51,8 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
     "optimizer": (),
     "feature_based": ("layers", "combine", "lstm_units", "lstm_layers"),
     "lora_rank": ("lora_alpha", "lora_layers"),
+    "freeze_embeddings": (),
+    "freeze_layers": (),
 }
 
 
@@ -184,9 +186,12 @@ def check_same_model(directory: str, config: BertConfig, task: Mapping[str, obje
     if latest_checkpoint(directory) is None or not files.exists(path):
         return
     existing_task = companion_files.read_task_file(os.path.join(directory, TASK_FILE))
-    for name, default in (("kind", "pre-training"), ("pooling", "none")):
+    task = task or {}
+    # Classifiers of earlier versions do not say whether they read pairs.
+    defaults = {"kind": "pre-training", "pooling": "none", "pair": task.get("pair")}
+    for name, default in defaults.items():
         before = existing_task.get(name, default)
-        after = ({} if task is None else task).get(name, default)
+        after = task.get(name, default)
         if before != after:
             raise UserError(
                 f"--output_dir={directory} holds a run of another task ({name} is {before} there "

@@ -172,6 +172,7 @@ class LabeledDataOptions(Options):
         "different seeds are evaluated on the same examples.",
         minimum=0,
         maximum=LARGEST_INT64,
+        only_with=("dev_fraction",),
     )
 
     # Options that the classes of tasks define, and the flag that --dev_fraction replaces.

@@ -397,6 +397,9 @@ def check_head(checkpoint: Checkpoint, data: ClassificationData, do_train: bool)
         else:
             several = ""
         return f"that of the checkpoint is for the labels {names}{several}"
+    if not do_train and trained["pair"] != expected["pair"]:
+        inputs = "pairs of texts" if trained["pair"] else "single texts"
+        return f"the checkpoint was trained on {inputs}, unlike the files of this run"
     # MNLI's head may predict another set with the same labels, e.g. AX, but training another task
     # starts with a new one.
     if do_train and trained["task_name"] != expected["task_name"]:

@@ -59,6 +59,11 @@ class LongTexts:
         # Training gets options, predictions get `task.json`: both must cut texts in the same way.
         how = how or task.get("long_texts", TRUNCATE)
         if how != WINDOWS:
+            if window_stride:
+                raise UserError(
+                    f"--window_stride={window_stride} has no effect without "
+                    f"--long_texts={WINDOWS}: leave it out, or set that too"
+                )
             return cls(how, max_seq_length, side=side)
         if not window_stride:
             # The stride in task.json belongs to the length there: shorter windows must not leave

@@ -122,7 +122,7 @@ class ClassificationOptions(
     label_separator: str = option(
         ",",
         "Separator between the labels of an example; JSON lines may have a list instead.",
-        only_with=_IS_CUSTOM,
+        only_with=("multi_label",),
     )
     class_weights: str | None = option(
         None,

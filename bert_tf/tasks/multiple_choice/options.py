@@ -22,6 +22,8 @@ class MultipleChoiceOptions(
 ):
     """Multiple choice; columns are for --task_name=custom."""
 
+    read_as_trained = ("max_seq_length", "truncate")
+
     task_name: str = option(
         SWAG,
         "Layout of the files: swag, hellaswag and codah are those of the data sets; custom reads "

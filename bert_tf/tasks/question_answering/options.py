@@ -121,6 +121,9 @@ def merge_settings(options: Mapping[str, object], task: Mapping[str, object] | N
 class SquadOptions(SquadConfig, DistillationOptions, FineTuningOptions):
     """Question answering."""
 
+    # `merge_settings` takes all settings of `task.json`.
+    read_as_trained = ()
+
     train_file: str | None = option(
         None, "SQuAD file to train on.", path=FILE, common=True, affects_result=False
     )

@@ -36,6 +36,8 @@ _TWO_COLUMNS = (*_HARD_NEGATIVES, *_LABELED)
 class SentenceEmbeddingOptions(DataFileOptions, DevelopmentSetOptions, FineTuningOptions):
     """Sentence embeddings."""
 
+    read_as_trained = ("max_seq_length", "normalize")
+
     task_name: str = option(
         PAIRS,
         "Content of the training file. pairs: texts that belong together, and columns of hard "

@@ -94,18 +94,24 @@ def read_data(options: TokenClassificationOptions, checkpoint: Checkpoint) -> To
             reader.notes.append(
                 "the vocabulary is uncased: names are easier to find with a cased one"
             )
+    description = {
+        "kind": KIND,
+        "labels": list(reader.labels),
+        "max_seq_length": options.max_seq_length,
+        "min_context": options.min_context,
+        "context": options.context,
+        "votes": options.votes,
+        "label_scheme": reader.scheme,
+        "words": reader.words,
+    }
+    # Other schemes are each file's own.
+    if options.tag_scheme == PLAIN:
+        description["tag_scheme"] = PLAIN
     return TokenData(
         labels=tuple(reader.labels),
         chunk_names=reader.chunk_names,
         **sets_by_role(splits),
-        description={
-            "kind": KIND,
-            "labels": list(reader.labels),
-            "max_seq_length": options.max_seq_length,
-            "min_context": options.min_context,
-            "label_scheme": reader.scheme,
-            "words": reader.words,
-        },
+        description=description,
         notes=reader.notes,
         metrics=metrics,
     )

@@ -165,6 +165,8 @@ class TokenClassificationOptions(
 ):
     """Tags of words, such as named entities."""
 
+    read_as_trained = ("max_seq_length", "min_context", "context", "votes", "tag_scheme")
+
     # The scheme of the files does not matter: tags are converted.
     label_scheme: str = option(
         "iob2", "Tag scheme that the model learns chunks in.", choices=CHUNK_SCHEMES

@@ -175,6 +175,7 @@ def test_programs_that_know_nothing_of_it_read_merged_weights(folder, trained, t
             dict(lora_layers=("all",)),
             "--lora_layers=query,output_dense, --lora_layers=all is given",
         ),
+        (dict(freeze_layers=1), "--freeze_layers=0, --freeze_layers=1 is given"),
     ],
 )
 def test_a_run_is_resumed_as_it_was_begun(folder, trained, changes, message):

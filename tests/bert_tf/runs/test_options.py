@@ -87,6 +87,15 @@ def classes(**changes) -> ClassificationOptions:
             "--decay_proportion is 1.5, it must be at most 1",
         ),
         ({"weight_decay": -0.1}, "--weight_decay is -0.1, it must be at least 0"),
+        (
+            {"do_train": True, "output_dir": "out", "sweep": {"weight_decay": (0.01, 0.01000001)}},
+            "two runs of the selection would be in one directory",
+        ),
+        ({"split_seed": 2}, "--split_seed has no effect without --dev_fraction"),
+        (
+            {"task_name": "custom", "label_separator": "|"},
+            "--label_separator has no effect without --multi_label",
+        ),
         ({"lora_alpha": 2.0}, "--lora_alpha has no effect without --lora_rank"),
         ({"multi_label": True}, "--multi_label has no effect without --task_name=custom"),
         ({"task_name": "custom", "multi_label": True, "regression": True}, "contradict"),

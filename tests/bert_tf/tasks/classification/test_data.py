@@ -160,6 +160,8 @@ def test_windows_share_label_and_weight_of_their_text(folder):
     assert "train: 1 of 4 examples have several windows, 6 windows in all" in data.notes
     with pytest.raises(UserError, match="--window_stride is 7: it must be from 1 to 6"):
         read(folder, long_texts="windows", window_stride=7)
+    with pytest.raises(UserError, match="--window_stride=3 has no effect without --long_texts"):
+        read(folder, window_stride=3)
     with pytest.raises(UserError, match="windows is for single texts"):
         read(folder, long_texts="windows", text_b_column="tags")
 

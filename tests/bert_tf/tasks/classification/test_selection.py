@@ -57,6 +57,14 @@ def test_a_selection_predicts_with_the_best(selected):
     ].keys()
 
 
+def test_without_evaluations_the_last_weights_are_chosen_among(folder, tmp_path):
+    run(selection(folder, tmp_path / "out", eval_steps=0, do_predict=True, num_train_epochs=1))
+    assert (tmp_path / "out" / "predictions.jsonl").exists()
+    for rate in ("1e-06", "0.003"):
+        best = json_files.read(str(tmp_path / f"out/lr{rate}_bs8_ep1_seed1/best/best.json"))
+        assert best["step"] == 26
+
+
 class Killed(ClassificationTask):
     """Is killed in the second run of a selection."""
 

@@ -2,6 +2,7 @@ import csv
 import dataclasses
 import json
 import os
+import shutil
 import types
 
 import numpy as np
@@ -287,6 +288,10 @@ def test_the_order_of_the_labels_is_that_of_the_checkpoint(folder, trained, tmp_
         ),
         (dict(train_file=None, do_train=True), ["--do_train needs --train_file"]),
         (dict(do_predict=True), ["holds no trained model", "--do_train"]),
+        (
+            dict(do_predict=True, sweep={"seed": (1, 2)}),
+            ["several values of --seed are for --do_train"],
+        ),
         (dict(do_train=True, max_seq_length=33), ["33", "32"]),
         (
             dict(do_train=True, regression=True),
@@ -322,6 +327,17 @@ def test_wrong_splits_are_refused(folder, trained, tmp_path):
         own_task(folder, tmp_path / "out", dev_file=None, do_train=True, sweep={"seed": (1, 2)}),
         "--dev_file",
     )
+
+
+def test_a_model_reads_pairs_or_single_texts_as_it_was_trained(folder, trained, tmp_path):
+    """A forgotten --text_b_column is no other result, in the run's directory and elsewhere."""
+    predicting = dict(do_predict=True, label_column=None)
+    copy = shutil.copytree(trained, tmp_path / "copy")
+    refused(own_task(folder, copy, text_b_column="verdict", **predicting), "pair is False there")
+    refused(own_task(folder, copy, text_b_column="verdict", do_train=True), "pair is False there")
+    options = own_task(folder, tmp_path / "out", init_checkpoint=str(trained), **predicting)
+    options = options.replace(bert_config_file=None, train_file=None, dev_file=None)
+    refused(options.replace(text_b_column="verdict"), "was trained on single texts")
 
 
 def test_several_classes_in_windows_from_the_run_to_the_prediction(folder, tmp_path):
