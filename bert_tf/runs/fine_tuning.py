@@ -81,7 +81,8 @@ class InMemoryTask(Task):
         )
         self.is_own_checkpoint = start is not None and start == options.output_dir
         if not options.do_train:
-            options = options.as_trained(self.checkpoint.task_settings)
+            task = {"max_seq_length": self.checkpoint.length, **self.checkpoint.task_settings}
+            options = options.as_trained(task)
         # The position table limits the length of sequences.
         self.options = options.limit_length(self.checkpoint.config)
         self.config = self.options.apply_to(self.checkpoint.config)

@@ -622,7 +622,7 @@ class FineTuningOptions(LabeledDataOptions, LoraOptions, TrainingOptions):
         """
         changes = {}
         for name in self.read_as_trained:
-            if name in task and not self.is_chosen(name):
+            if task.get(name) is not None and not self.is_chosen(name):
                 changes[name] = task[name]
         return self.replace(**changes)
 

@@ -123,20 +123,10 @@ class TaskInference(abc.ABC):
 
     def _default_length(self, loaded: Checkpoint) -> int:
         """Returns the number of tokens to use if --max_seq_length is not given."""
-        if "max_seq_length" in loaded.task_settings:
-            # Position embeddings after the length of the fine-tuning were not trained for the task.
-            return loaded.task_settings["max_seq_length"]
-        if loaded.vectors and loaded.vectors.max_seq_length:
-            length = loaded.vectors.max_seq_length
-        else:
-            length = self.default_length
-        positions = loaded.config.max_position_embeddings
-        limit = loaded.source.max_length if loaded.source is not None else None
-        # Most tokenizers name the number of positions here, which says nothing about the task.
-        is_limited = limit is not None and limit < positions
-        if is_limited and self.follows_tokenizer and not loaded.vectors:
-            length = limit
-        return min(length, positions)
+        length = loaded.length
+        if length is None or not (self.follows_tokenizer or loaded.task):
+            length = min(self.default_length, loaded.config.max_position_embeddings)
+        return length
 
     def load(self, loaded: Checkpoint, model) -> None:
         """Sets `model`, with the weights of the checkpoint, and `load_report`.

@@ -175,6 +175,23 @@ class Checkpoint:
         return {} if self.task is None else self.task
 
     @property
+    def length(self) -> int | None:
+        """Number of tokens that texts are cut at, by the run or by published settings; None if
+        nothing says it."""
+        if "max_seq_length" in self.task_settings:
+            # Position embeddings after the length of the fine-tuning were not trained for the task.
+            length: int = self.task_settings["max_seq_length"]
+            return length
+        positions = self.config.max_position_embeddings
+        if self.vectors is not None and self.vectors.max_seq_length:
+            return min(self.vectors.max_seq_length, positions)
+        limit = self.source.max_length if self.source is not None else None
+        # Most tokenizers name the number of positions, which says nothing about the task.
+        if self.vectors is not None or limit is None or limit >= positions:
+            return None
+        return limit
+
+    @property
     def vocab_file(self) -> str | None:
         return self.tokenizer.vocabulary.path
 

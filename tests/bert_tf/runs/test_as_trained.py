@@ -11,6 +11,7 @@ from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
 from bert_tf.tasks.sentence_embedding.task import run as run_embedding
 from bert_tf.tasks.token_classification.feature_based import run as run_tagger
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
+from modeling.checkpoints.convert import convert
 from tests.bert_tf.tasks.classification import toy_task
 from tests.bert_tf.tasks.multiple_choice import toy_questions
 from tests.bert_tf.tasks.sentence_embedding import toy_pairs
@@ -66,6 +67,12 @@ def pairs(folder):
             dict(max_seq_length=12, context="vote", votes=3),
         ),
         (
+            TokenClassificationOptions,
+            run_tagger,
+            names,
+            dict(max_seq_length=6, tag_scheme="plain"),
+        ),
+        (
             MultipleChoiceOptions,
             run_choices,
             choices,
@@ -91,3 +98,29 @@ def test_an_evaluation_reads_as_the_training_did(tmp_path, options_class, run, w
     assert evaluated() == pytest.approx(trained)
     # A flag that is given wins.
     assert evaluated(max_seq_length=30) != pytest.approx(trained)
+
+
+@pytest.mark.parametrize("output_format", ["native", "huggingface"])
+def test_a_converted_run_is_evaluated_alike(tmp_path, output_format):
+    data = dict(texts(tmp_path), do_eval=True)
+    trained = ClassificationOptions(
+        output_dir=str(tmp_path / "run"),
+        do_train=True,
+        bert_config_file=f"{tmp_path}/bert_config.json",
+        num_train_epochs=0.2,
+        max_seq_length=6,
+        **data,
+    )
+    run_classifier(trained)
+    convert(str(tmp_path / "run"), output_format, str(tmp_path / "converted"))
+    del data["train_file"]
+    run_classifier(
+        ClassificationOptions(
+            init_checkpoint=str(tmp_path / "converted"), output_dir=str(tmp_path / "out"), **data
+        )
+    )
+    first, second = (
+        json_files.read(str(tmp_path / name / "eval_results.json"))["eval_loss"]
+        for name in ("run", "out")
+    )
+    assert second == pytest.approx(first)
