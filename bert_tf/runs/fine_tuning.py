@@ -3,7 +3,7 @@
 import abc
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import tensorflow as tf
@@ -80,9 +80,7 @@ class InMemoryTask(Task):
             do_lower_case=options.do_lower_case,
         )
         self.is_own_checkpoint = start is not None and start == options.output_dir
-        if not options.do_train:
-            task = {"max_seq_length": self.checkpoint.length, **self.checkpoint.task_settings}
-            options = options.as_trained(task)
+        options = self._as_trained(options)
         # The position table limits the length of sequences.
         self.options = options.limit_length(self.checkpoint.config)
         self.config = self.options.apply_to(self.checkpoint.config)
@@ -105,6 +103,16 @@ class InMemoryTask(Task):
         if self.data.train:
             self.train_examples = self.data.train.examples
         self.main_metric = self._choose_metric()
+
+    def with_options(self, options: FineTuningOptions) -> Self:
+        return super().with_options(self._as_trained(options))
+
+    def _as_trained(self, options: FineTuningOptions) -> FineTuningOptions:
+        """Returns the options; of an evaluation those that read texts as the training did."""
+        if options.do_train:
+            return options
+        task = {"max_seq_length": self.checkpoint.length, **self.checkpoint.task_settings}
+        return options.as_trained(task)
 
     def describe_data(self) -> list[str]:
         """Returns lines for the user on what is striking in the data."""

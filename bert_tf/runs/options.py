@@ -619,11 +619,20 @@ class FineTuningOptions(LabeledDataOptions, LoraOptions, TrainingOptions):
 
         Args:
           task: `task.json` of the model, whose values take the place of defaults.
+
+        Raises:
+          UserError: a value is out of range.
         """
         changes = {}
-        for name in self.read_as_trained:
-            if task.get(name) is not None and not self.is_chosen(name):
-                changes[name] = task[name]
+        for declared in declared_options(type(self)):
+            name = declared.name
+            if name not in self.read_as_trained or self.is_chosen(name) or task.get(name) is None:
+                continue
+            try:
+                declared.check(task[name])
+            except UserError as error:
+                raise UserError(f"task.json: {error}") from None
+            changes[name] = task[name]
         return self.replace(**changes)
 
     def steps_per_epoch(self, num_examples: int) -> int:

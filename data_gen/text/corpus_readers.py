@@ -441,10 +441,12 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
             raise UserError(
                 f"{where}: field {text_field!r} holds a {type(text).__name__}, not a string"
             )
+        title = str(record.get("title", ""))
         # Only WikiExtractor's objects have the number of an article's revision.
         if "revid" in record:
             text = _with_signs(text)
-        paragraphs = _paragraphs_of(text, str(record.get("title", "")), hard_wrapped)
+            title = _with_signs(title)
+        paragraphs = _paragraphs_of(text, title, hard_wrapped)
         if paragraphs:
             yield iter(paragraphs)
 

@@ -68,6 +68,8 @@ TASK_FIELDS = {
     "min_context": int | None,
     "context": str | None,
     "votes": int | None,
+    "long_texts": str | None,
+    "window_stride": int | None,
     "tag_scheme": str | None,
     "labels": list[str] | None,
     "pair": bool | None,

@@ -3,7 +3,9 @@
 import pytest
 
 from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.tasks.classification.task import ClassificationTask
 from bert_tf.tasks.classification.task import run as run_classifier
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
 from bert_tf.tasks.multiple_choice.task import run as run_choices
@@ -114,13 +116,21 @@ def test_a_converted_run_is_evaluated_alike(tmp_path, output_format):
     run_classifier(trained)
     convert(str(tmp_path / "run"), output_format, str(tmp_path / "converted"))
     del data["train_file"]
-    run_classifier(
-        ClassificationOptions(
-            init_checkpoint=str(tmp_path / "converted"), output_dir=str(tmp_path / "out"), **data
-        )
+    options = ClassificationOptions(
+        init_checkpoint=str(tmp_path / "converted"), output_dir=str(tmp_path / "out"), **data
     )
+    run_classifier(options)
     first, second = (
         json_files.read(str(tmp_path / name / "eval_results.json"))["eval_loss"]
         for name in ("run", "out")
     )
     assert second == pytest.approx(first)
+    # The batches of several devices are others, the length is not.
+    task = ClassificationTask(options).with_options(options.replace(eval_batch_size=3))
+    assert (task.options.max_seq_length, task.options.eval_batch_size) == (6, 3)
+
+
+@pytest.mark.parametrize("value", [{"max_seq_length": 2}, {"truncate": "both"}])
+def test_a_file_that_was_edited_is_named(value):
+    with pytest.raises(UserError, match="task.json: --"):
+        MultipleChoiceOptions(output_dir="out").as_trained(value)
