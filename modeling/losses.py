@@ -510,9 +510,9 @@ def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool
         raise UserError(f"the labels are texts such as {values.flat[0]!r}: {numbers}")
     lowest = values.min() if allow_missing else 0
     # A fraction would be cut to the class below.
-    fractions = values[values % 1 != 0]
+    fractions = values[values != np.floor(values)]
     for value in (*fractions[:1], values.min(), values.max()):
-        if value % 1 or not lowest <= value < classes:
+        if value != np.floor(value) or not lowest <= value < classes:
             raise UserError(f"a label is {value}, but the model has {classes} classes: {numbers}")
 
 

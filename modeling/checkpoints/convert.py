@@ -242,7 +242,8 @@ def read_mean(paths: Sequence[str]) -> CheckpointReader:
     """Returns the mean of the weights of checkpoints of one model; of one checkpoint itself.
 
     Raises:
-      UserError: they differ in configuration, vocabulary, casing, or names and shapes of tensors.
+      UserError: they differ in configuration, vocabulary, casing, task, or names and shapes of
+        tensors.
     """
     from modeling.checkpoints.load import read_checkpoint
 
@@ -259,6 +260,15 @@ def read_mean(paths: Sequence[str]) -> CheckpointReader:
                     f"{checkpoint.description} has another {name} than {first.description}: a mean "
                     "is of checkpoints of one model"
                 )
+
+    tasks = [read_task(checkpoint) or {} for checkpoint in checkpoints]
+    for key in ("kind", "labels", "label_scheme"):
+        # Other programs' files and those of earlier versions don't say all of it.
+        if len({str(task[key]) for task in tasks if key in task}) > 1:
+            names = ", ".join(checkpoint.description for checkpoint in checkpoints)
+            raise UserError(
+                f"{names} were fine-tuned for other {key}: a mean is of checkpoints of one model"
+            )
 
     def read(name: str) -> np.ndarray:
         # The sum of many float32 numbers would lose digits.
@@ -279,13 +289,11 @@ def _properties(checkpoint: CheckpointReader) -> dict[str, object]:
     config = checkpoint.config
     if config is not None:
         config = config.without_classifier_dropout()
-    task = read_task(checkpoint) or {}
     return {
         "configuration": config,
         "vocabulary": vocabulary,
         "casing": checkpoint.do_lower_case,
         "weights": dict(checkpoint.tensors),
-        "task": [task.get(name) for name in ("kind", "labels", "label_scheme")],
     }
 
 
