@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# sinkhorn-transformer takes the keys for values of the blocks that it sorts: half of a word's output is made of keys.
+# sinkhorn-transformer takes the keys for values of the blocks that it sorts: what a word reads of them is keys.
 #
 # Guess before the run: SinkhornAttention is a mean of values, of the block of a word and of one that is sorted to it:
 # values of 0 give 0, and equal values give outputs whose units are equal.
 # Seen: sinkhorn-transformer 0.11.4. The sorted values are made by one line from the sorted keys, whatever the values
 # are. With values of 0 outputs go from -.1 to .1, and with values of 1 they differ among the units of a word, as keys
-# do. The weights of the value projection get gradients from a word's own block alone. With `n_sortcut` the line is
-# another, and values of 0 give 0.
+# do. With `n_sortcut` the line is another, and values of 0 give 0.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail
