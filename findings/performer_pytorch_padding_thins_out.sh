@@ -3,9 +3,9 @@
 #
 # Guess before the run: With a `mask` a Performer's attention over a padded text is that over the text alone.
 # Seen: performer-pytorch 1.1.4. The mask makes the values of padding 0, and not its keys: the sum of all keys, by which
-# the output is divided, counts it. A text of 32 words has outputs of a norm of .50 with as much padding as text, of .25
-# with 96 places of it and .06 with 480, and their direction is kept only if padding gets no weight by chance. The local
-# heads of the same layer mask rightly. A Performer encoder says other things of a text in a batch with a longer one.
+# the output is divided, counts it. A text of 32 words has outputs of a norm of .51 with as much padding as text, of .26
+# with 96 places of it and .07 with 480. The local heads of the same layer mask rightly. A Performer encoder says other
+# things of a text in a batch with a longer one.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail
