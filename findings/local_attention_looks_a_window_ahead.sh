@@ -6,8 +6,7 @@
 # Seen: local-attention 1.11.2. Queries get the last positions of their keys' window. In the causal case these are the
 # query's own; with a window on both sides they are those of the next window, so that the distance of a word from itself
 # is 8, and that of the word 8 places on is 0. Of 24 equal vectors the first 16 look 8 places ahead, whereas all 24 look
-# at themselves if the window is causal. A word of an encoder can't be told from its neighbours by small distances: the
-# positions on both sides of it are 8 and more away.
+# at themselves if the window is causal. To a word of an encoder its two neighbours are 7 and 9 places away.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail
