@@ -4,9 +4,9 @@
 # Guess before the run: Texts that no rule matches belong to the class of `other_class_id`, for class 0 as for any
 # other.
 # Seen: knodle 0.1.4. The id is tested as if it were a truth value, so that 0 is "none". Of 100 texts that no rule
-# matches all have the label 0 in majority-vote labels, but in the probabilities, which a model is trained on, they have
-# zeros for all classes, and a cross entropy of 0: nothing pulls the model to class 0, which has no rules of its own.
-# With the classes in another order, `other_class_id=2`, they have a probability of 1.
+# matches the probabilities, which a model is trained on, are zeros for all classes, with a cross entropy of 0: nothing
+# pulls the model to class 0, which has no rules of its own. With the classes in another order, `other_class_id=2`, they
+# have a probability of 1.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail
