@@ -263,7 +263,7 @@ def read_mean(paths: Sequence[str]) -> CheckpointReader:
 
     tasks = [read_task(checkpoint) or {} for checkpoint in checkpoints]
     for key in ("kind", "labels", "label_scheme"):
-        # Other programs' files and those of earlier versions don't say all of it.
+        # Files of other programs and of earlier versions don't say all of it.
         if len({str(task[key]) for task in tasks if key in task}) > 1:
             names = ", ".join(checkpoint.description for checkpoint in checkpoints)
             raise UserError(
