@@ -35,7 +35,7 @@ TOKENS = {
     "experiments": 12_700,
     # To be read beside the paper, whatever else the project holds.
     "experiments/minibert.py": 1_800,
-    "modeling": 61_900,
+    "modeling": 61_920,
     "vocab": 60,
 }
 # Highest rate over all packages, per 10,000 tokens or in %; one package may have half as much more.

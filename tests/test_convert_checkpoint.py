@@ -251,8 +251,9 @@ def test_the_length_of_a_run_is_kept(tmp_path, output_format):
     run = tmp_path / "run"
     written(run, common.random_weights("classification"), vocab_file=vocabulary(tmp_path / "a.txt"))
     task = {"kind": "classification", "labels": ["a", "b", "c"], "max_seq_length": 8}
-    json_files.write(f"{run}/task.json", {**task, "long_texts": "windows"})
-    assert "windows" in convert(str(run), output_format, str(tmp_path / "out"))
+    json_files.write(f"{run}/task.json", {**task, "long_texts": "windows", "pooling": "cls"})
+    report = convert(str(run), output_format, str(tmp_path / "out"))
+    assert "windows" in report and "the pooling of the run, cls" in report
     assert read_checkpoint(str(tmp_path / "out")).max_length == 8
 
 

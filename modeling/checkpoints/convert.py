@@ -353,7 +353,7 @@ def convert(
     vocab_file, do_lower_case, notes = _settle_vocabulary(vocab_file, do_lower_case, config, source)
     notes += format_notes(config, output_format)
     task = read_task(source) or {}
-    notes += _task_notes(task)
+    notes += _task_notes(task, output_format)
     available = [name for name in expected if name in source.tensors]
     # Heads, if the format has no place for them.
     dropped = weights_without_place(output_format, available, config)
@@ -397,11 +397,17 @@ def convert(
     return "\n".join(report)
 
 
-def _task_notes(task: Mapping[str, object]) -> list[str]:
+def _task_notes(task: Mapping[str, object], output_format: str) -> list[str]:
     """Returns what the outputs of a fine-tuned model lack: `task.json` is not converted."""
+    notes = []
     if task.get("long_texts") == "windows":
-        return ["longer texts are cut by the output: only the run reads them in windows"]
-    return []
+        notes.append("longer texts are cut by the output: only the run reads them in windows")
+    if "pooling" in task and output_format != SENTENCE_TRANSFORMERS:
+        notes.append(
+            f"the pooling of the run, {task['pooling']}, is not in the output: "
+            f"--output_format={SENTENCE_TRANSFORMERS} has it"
+        )
+    return notes
 
 
 def _read_state(path: str, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
