@@ -512,7 +512,7 @@ def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool
     # A fraction would be cut to the class below.
     fractions = values[values != np.floor(values)]
     for value in (*fractions[:1], values.min(), values.max()):
-        if value != np.floor(value) or not lowest <= value < classes:
+        if fractions.size or not lowest <= value < classes:
             raise UserError(f"a label is {value}, but the model has {classes} classes: {numbers}")
 
 

@@ -580,8 +580,8 @@ def _wiki_paragraphs(lines: Lines, opened_at: int, title: str) -> Iterator[str]:
 
 
 def _with_signs(text: str) -> str:
-    """Returns text of WikiExtractor, which writes "AT&amp;T" for "AT&T" unless it is told not to,
-    with the signs themselves."""
+    """Returns the text of a file of WikiExtractor, which by default writes "AT&amp;T" for
+    "AT&T"."""
     for name, sign in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
         text = text.replace(name, sign)
     return text
