@@ -610,8 +610,10 @@ def encoder_inputs(features, **arguments) -> dict:
                 f'"{name}" is ragged: pad it with `to_tensor()`, and give an "input_mask" that is '
                 "1 for each of its tokens"
             )
-        # A `keras.Input` without a dtype makes ids floats. The mask may stay a float.
-        if name != "input_mask" and "float" in keras.backend.standardize_dtype(value.dtype):
+        # A `keras.Input` without a dtype makes ids floats, and files hold them in 16 bits: tables
+        # are read at int32 and int64. The mask may stay as it is.
+        dtype = keras.backend.standardize_dtype(value.dtype)
+        if name != "input_mask" and dtype not in ("int32", "int64"):
             value = ops.cast(value, "int32")
         inputs[name] = value
     if "input_ids" not in inputs:

@@ -92,28 +92,38 @@ class BertWithHead(BertTaskModel):
             kwargs["classes"] = classes
         return cls._from_checkpoint(path, bert_config_file, seed, dtype, kwargs)
 
-    def _check_labels(self, labels) -> None:
+    def _logits_shape(self, inputs) -> tuple:
+        """Returns the axes of the logits that a loss reads, the last one's size C; None for others.
+
+        Args:
+          inputs: of the encoder, in memory.
+        """
+        axes = (None,) if self._reads == "pooled_output" else (None, None)
+        return *axes, self.classes
+
+    def _check_labels(self, inputs, labels) -> None:
         # Only values in memory are seen here; `check_labels` sees those of eager losses.
-        if isinstance(labels, list) and labels and isinstance(labels[0], str):
-            labels = np.array(labels)
-        if not isinstance(labels, np.ndarray) or not labels.size:
+        if type(self.head_losses[0]) not in (HeadLoss, SpanLoss) or not _reads_numbers(self.loss):
             return
-        if type(self.head_losses[0]) is not HeadLoss or self.classes < 2:
-            return
-        is_pooled = self._reads == "pooled_output"
-        if isinstance(self.loss, CrossEntropy) or _is_sparse(self.loss):
-            shape = (None,) if is_pooled else (None, None)
-            check_labels(labels, (*shape, self.classes), allow_missing=not is_pooled)
+        allow_missing = self._reads != "pooled_output"
+        for values in keras.tree.flatten(labels):
+            if isinstance(values, np.ndarray) and values.size:
+                check_labels(values, self._logits_shape(inputs), allow_missing)
 
 
-def _is_sparse(loss) -> bool:
-    """Returns whether a loss of Keras takes all labels for numbers of classes, as one of the user's
-    need not."""
+def _reads_numbers(loss) -> bool:
+    """Returns whether losses of Keras take all labels for numbers of classes, as the user's need
+    not."""
     # Keras also takes a name or a class, and any of them in a list or a dict.
-    loss = keras.losses.get(keras.tree.flatten(loss)[0])
-    if type(loss) is keras.losses.SparseCategoricalCrossentropy:
-        return loss.ignore_class is None
-    return loss is keras.losses.sparse_categorical_crossentropy
+    for part in keras.tree.flatten(loss):
+        part = keras.losses.get(part)
+        if type(part) is keras.losses.SparseCategoricalCrossentropy:
+            is_known = part.ignore_class is None
+        else:
+            is_known = part is keras.losses.sparse_categorical_crossentropy
+        if not is_known and not isinstance(part, CrossEntropy):
+            return False
+    return True
 
 
 def _required_classes(classes: int | None, arguments: Mapping) -> int:
@@ -383,6 +393,9 @@ class BertForQuestionAnswering(BertWithHead):
     def __init__(self, config: BertConfig, **kwargs):
         super().__init__(config, 2, head_dropout=None, **kwargs)
 
+    def _logits_shape(self, inputs) -> tuple:
+        return None, encoder_inputs(inputs)["input_ids"].shape[1]
+
     def call(
         self, features, *, dropout: DropoutStream | None = None, training: bool | None = None
     ) -> tuple:
@@ -435,6 +448,9 @@ class BertForMultipleChoice(BertWithHead):
 
     def __init__(self, config: BertConfig, **kwargs):
         super().__init__(config, 1, **kwargs)
+
+    def _logits_shape(self, inputs) -> tuple:
+        return None, encoder_inputs(inputs)["input_ids"].shape[1]
 
     def call(
         self,

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterable, Sequence
 
 import keras
+import numpy as np
 from keras import ops
 
 from bert_common.errors import UserError
@@ -180,6 +181,18 @@ def shapes_of(dataset, strategy):
     return keras.tree.map_structure(
         lambda value: strategy.experimental_local_results(value)[0], batch
     )
+
+
+def labels_in_memory(labels):
+    """Returns labels of pandas or of another library, and a list of numbers or texts, as arrays;
+    what has no values in memory, such as None, as it is."""
+    if isinstance(labels, list) and labels and isinstance(labels[0], (str, int, float)):
+        return np.array(labels)
+    return keras.tree.map_structure(_array, labels)
+
+
+def _array(labels):
+    return ops.convert_to_numpy(labels) if hasattr(labels, "__array__") else labels
 
 
 def devices_of(model: keras.Model) -> int:

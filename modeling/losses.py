@@ -513,7 +513,9 @@ def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool
     fractions = values[values != np.floor(values)]
     for value in (*fractions[:1], values.min(), values.max()):
         if fractions.size or not lowest <= value < classes:
-            raise UserError(f"a label is {value}, but the model has {classes} classes: {numbers}")
+            raise UserError(
+                f"a label is {value}, but there are {classes} to choose from: {numbers}"
+            )
 
 
 class _Calls(threading.local):

@@ -25,6 +25,7 @@ from modeling.fit import (
     check_compiled,
     check_optimizer,
     devices_of,
+    labels_in_memory,
     shapes_of,
 )
 from modeling.layers import add_bias, matmul_transposed, truncated_normal
@@ -214,6 +215,11 @@ class BertTaskModel(Checkpointed, keras.Model):
 
         The gradients of the parts add up to the gradients of the whole batch's loss.
         """
+        if y is None and self._compile_loss is not None:
+            raise UserError(
+                "the labels are missing: fit(inputs, labels), or a dataset of both, as `fit_batch` "
+                "makes it of records"
+            )
         with recorded_means() as recorded:
             loss = super().compute_loss(x, y, y_pred, sample_weight, training)
         if self._report is None:
@@ -276,11 +282,16 @@ class BertTaskModel(Checkpointed, keras.Model):
         """Trains the model as `keras.Model.fit`.
 
         Raises:
-          UserError: strings, impossible labels, class weights for labels that are no classes, or
-            what several devices would not do as one does.
+          UserError: strings, missing or impossible labels, class weights for labels that are no
+            classes, or what several devices would not do as one does.
         """
         self._check_training(x, kwargs.get("class_weight"))
-        self._check_labels(y)
+        y = self._labels_in_memory(x, y)
+        validation = kwargs.get("validation_data")
+        if isinstance(validation, tuple) and len(validation) > 1:
+            inputs, labels, *weights = validation
+            labels = self._labels_in_memory(inputs, labels)
+            kwargs["validation_data"] = (inputs, labels, *weights)
         with self._ready_again():
             return super().fit(x, y, *args, **kwargs)
 
@@ -302,7 +313,7 @@ class BertTaskModel(Checkpointed, keras.Model):
         """Evaluates the model as `keras.Model.evaluate`; `UserError` for strings and for labels
         that are no classes."""
         _refuse_strings(x)
-        self._check_labels(y)
+        y = self._labels_in_memory(x, y)
         with self._ready_again():
             return super().evaluate(x, y, *args, **kwargs)
 
@@ -362,7 +373,13 @@ class BertTaskModel(Checkpointed, keras.Model):
                 "several labels and scores are not: give sample_weight, of tags one for each token"
             )
 
-    def _check_labels(self, labels) -> None:
+    def _labels_in_memory(self, inputs, labels):
+        """Returns the labels as `labels_in_memory`; raises `UserError` as `_check_labels`."""
+        labels = labels_in_memory(labels)
+        self._check_labels(inputs, labels)
+        return labels
+
+    def _check_labels(self, inputs, labels) -> None:
         """Raises `UserError` for labels that no class has, where they can be seen."""
 
     def quantize(self, *args, **kwargs):

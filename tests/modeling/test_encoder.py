@@ -158,8 +158,11 @@ def test_inputs_may_be_positional_named_a_list_or_a_dict(small):
         lambda: small({**garden, "labels": columns[0]}),
         lambda: small(**garden),
         lambda: BertForQuestionAnswering(SMALL, encoder=small).encode(garden),
-        # As from a `keras.Input` whose dtype was forgotten.
+        # As from a `keras.Input` whose dtype was forgotten, and as files hold ids.
         lambda: small([array.astype(np.float32) for array in columns]),
+        lambda: small([array.astype(np.uint16) for array in columns]),
+        lambda: small([array.astype(np.int8) for array in columns]),
+        lambda: small([array.astype(np.uint64) for array in columns]),
     ):
         np.testing.assert_array_equal(call()["sequence_output"], expected)
     np.testing.assert_array_equal(

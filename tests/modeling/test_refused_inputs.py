@@ -7,6 +7,7 @@ import inspect
 
 import keras
 import numpy as np
+import pandas
 import pytest
 import tensorflow as tf
 
@@ -76,6 +77,12 @@ def compiled(model_class=BertForClassification):
     return model
 
 
+def compiled_without_classes(name):
+    model = getattr(modeling, name)(CONFIG)
+    model.compile()
+    return model
+
+
 @pytest.mark.parametrize(
     ("call", "parts"),
     [
@@ -94,7 +101,7 @@ def compiled(model_class=BertForClassification):
         (lambda: compiled()(ragged_ids()), ['"input_ids" is ragged', "to_tensor", "input_mask"]),
         (lambda: compiled().fit({"input_ids": ragged_ids()}, np.array([0, 1])), ["is ragged"]),
         (lambda: compiled().predict(tf.data.Dataset.from_tensors(ragged_ids())), ["is ragged"]),
-        (lambda: compiled().fit(IDS, np.array([0, 3])), ["label is 3", "3 classes"]),
+        (lambda: compiled().fit(IDS, np.array([0, 3])), ["label is 3", "3 to choose from"]),
         (lambda: compiled().fit(IDS, np.array([-1, 0])), ["label is -1"]),
         # A score or a probability would be cut to the class below.
         (lambda: compiled().fit(IDS, np.array([0, 1.7])), ["label is 1.7", "whole numbers"]),
@@ -120,7 +127,7 @@ def compiled(model_class=BertForClassification):
         (lambda: CrossEntropy()(np.array([0, 3]), np.zeros((2, 3))), ["a label is 3"]),
         (
             lambda: compiled(BertForTokenClassification).fit(IDS, IDS),
-            ["label is 9", "3 classes"],
+            ["label is 9", "3 to choose from"],
         ),
         (lambda: compiled().quantize("int8"), ["export_model.py --quantize=int8"]),
     ],
@@ -219,6 +226,63 @@ def test_a_loss_of_the_users_reads_labels_in_its_own_way():
         model.compile(loss=loss)
         assert_refused(functools.partial(model.fit, IDS, labels), "label is -1")
         assert_refused(functools.partial(model.fit, IDS, np.eye(2)), "labels.argmax(-1)")
+
+
+@pytest.mark.parametrize("method", ["fit", "evaluate", "validation_data"])
+def test_labels_of_pandas_and_lists_are_those_of_an_array(method):
+    config = dataclasses.replace(CONFIG, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    model = BertForClassification(config, classes=3, head_dropout=0.0)
+    # No step changes the weights, so that losses can be compared.
+    model.compile(modeling.BertAdamW(0.0))
+
+    def loss_of(labels):
+        if method == "evaluate":
+            return model.evaluate(IDS, labels, verbose=0)[0]
+        if method == "fit":
+            return model.fit(IDS, labels, verbose=0).history["loss"]
+        given = {"validation_data": (IDS, labels)}
+        return model.fit(IDS, np.array([0, 1]), verbose=0, **given).history["val_loss"]
+
+    expected = loss_of(np.array([1, 2]))
+    for type_name in ("int64", "int8", "Int64", "category", "float32"):
+        assert np.isclose(loss_of(pandas.Series([1, 2], dtype=type_name)), expected).all()
+    assert np.isclose(loss_of([1, 2]), expected).all()
+    assert np.isclose(loss_of(tf.constant([1, 2])), expected).all()
+    for labels in (
+        pandas.Series([1, None]),
+        pandas.Series([1, None], dtype="Int64"),
+        pandas.Series([0, -1]),
+        pandas.Series([0, 3]),
+        pandas.Series(["yes", "no"]),
+        tf.constant([0.0, 1.5]),
+        [0, 3],
+    ):
+        assert_refused(functools.partial(loss_of, labels), "label", "from 0 to 2")
+
+
+def test_positions_and_choices_are_within_the_inputs():
+    answers = compiled_without_classes("BertForQuestionAnswering")
+    answers.fit(IDS, (np.array([0, 5]), np.array([-1, 5])), verbose=0)
+    # XLA would train on the first two without a word.
+    for ends in ([0, 6], [0.5, 1.0], [np.nan, 1.0]):
+        labels = (np.array([0, 5]), np.array(ends))
+        assert_refused(functools.partial(answers.fit, IDS, labels), "a label is", "from 0 to 5")
+    choices = compiled_without_classes("BertForMultipleChoice")
+    pairs = {"input_ids": np.stack([IDS, IDS], axis=1)}
+    choices.fit(pairs, np.array([0, 1]), verbose=0)
+    assert_refused(functools.partial(choices.fit, pairs, np.array([0, 2])), "from 0 to 1")
+
+
+@pytest.mark.parametrize(
+    "name", ["BertForQuestionAnswering", "BertForSentenceEmbedding", "BertForPreTraining", None]
+)
+def test_labels_that_are_missing_are_asked_for(name):
+    model = compiled_without_classes(name) if name else compiled()
+    inputs = {"input_ids": IDS, "masked_lm_positions": IDS[:, :2] * 0}
+    for method in (model.fit, model.evaluate, model.train_on_batch):
+        assert_refused(functools.partial(method, inputs), "the labels are missing")
+    dataset = tf.data.Dataset.from_tensors(inputs)
+    assert_refused(functools.partial(model.fit, dataset), "the labels are missing")
 
 
 def test_a_model_is_fitted_after_labels_that_were_refused():
