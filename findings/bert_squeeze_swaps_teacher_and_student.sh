@@ -59,8 +59,8 @@ teacher, student = 3 * torch.randn(64, 150), torch.randn(64, 150)
 loss = distiller(150).loss(teacher, student, no_label(teacher)).full_loss
 print(
     f"bert-squeeze {importlib.metadata.version('bert-squeeze')}, 150 classes: loss {loss:.3f}, divergence of the",
-    f"teacher {divergence(teacher, student):.2f}, of the student {divergence(student, teacher):.2f}; a student of two opinions",
-    f"says {says[0]}, with bert-squeeze {says[1]}",
+    f"teacher {divergence(teacher, student):.2f}, of the student {divergence(student, teacher):.2f}; a student of two",
+    f"opinions says {says[0]}, with bert-squeeze {says[1]}",
 )
 PYTHON
 seen=$("$folder/venv/bin/python" "$folder/program.py" "$folder" 2> /dev/null | tail -1)
