@@ -22,7 +22,7 @@ from keras import ops
 from bert_common.errors import UserError
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream, fit_stream
-from modeling.encoder import encoder_inputs
+from modeling.encoder import encoder_inputs, named_inputs
 from modeling.losses import (
     SMALLEST_COUNT,
     CrossEntropy,
@@ -103,12 +103,30 @@ class BertWithHead(BertTaskModel):
 
     def _check_labels(self, inputs, labels) -> None:
         # Only values in memory are seen here; `check_labels` sees those of eager losses.
-        if type(self.head_losses[0]) not in (HeadLoss, SpanLoss) or not _reads_numbers(self.loss):
-            return
+        are_numbers = type(self.head_losses[0]) in (HeadLoss, SpanLoss)
+        are_numbers = are_numbers and _reads_numbers(self.loss)
         allow_missing = self._reads != "pooled_output"
         for values in keras.tree.flatten(labels):
-            if isinstance(values, np.ndarray) and values.size:
+            if not isinstance(values, np.ndarray) or not values.size:
+                continue
+            if are_numbers:
                 check_labels(values, self._logits_shape(inputs), allow_missing)
+            elif isinstance(self.loss, WeightedMean):
+                _check_scores(values)
+
+
+def _second_size(inputs) -> int | None:
+    """Returns the size of the second axis of the ids that `fit` is given, if it is known."""
+    shape = getattr(named_inputs(inputs).get("input_ids"), "shape", ())
+    return shape[1] if len(shape) > 1 else None
+
+
+def _check_scores(values: np.ndarray) -> None:
+    """Raises `UserError` for labels that are no numbers."""
+    if values.dtype.kind not in "iufb":
+        raise UserError(f"the labels are texts such as {values.flat[0]!r}: numbers are expected")
+    if np.isnan(values).any():
+        raise UserError("a label is nan: leave the rows out whose labels are missing")
 
 
 def _reads_numbers(loss) -> bool:
@@ -394,7 +412,7 @@ class BertForQuestionAnswering(BertWithHead):
         super().__init__(config, 2, head_dropout=None, **kwargs)
 
     def _logits_shape(self, inputs) -> tuple:
-        return None, encoder_inputs(inputs)["input_ids"].shape[1]
+        return None, _second_size(inputs)
 
     def call(
         self, features, *, dropout: DropoutStream | None = None, training: bool | None = None
@@ -450,7 +468,7 @@ class BertForMultipleChoice(BertWithHead):
         super().__init__(config, 1, **kwargs)
 
     def _logits_shape(self, inputs) -> tuple:
-        return None, encoder_inputs(inputs)["input_ids"].shape[1]
+        return None, _second_size(inputs)
 
     def call(
         self,
@@ -463,10 +481,10 @@ class BertForMultipleChoice(BertWithHead):
 
         Args:
           features: as for `BertForClassification`, but each input [B, K, S]: sequence k of an
-            example is its text with ending k. K must be known while a graph is built. If examples
-            have different numbers of choices, also "num_choices" int [B], each at least 1: the
-            choices from that number on are missing, whatever their ids are. They are not computed
-            but under XLA and other backends than TensorFlow, which need to know all sizes.
+            example is its text with ending k. K must be known while a graph is built. Choices
+            without a token by their mask are missing; or, with "num_choices" int [B], each at least
+            1, those from that number on, whatever their ids are. The latter are not computed but
+            under XLA and other backends than TensorFlow, which need to know all sizes.
           dropout: the stream of a step of our own training loop; its first example is counted in
             examples, not choices.
           training: as in `BertEncoder.call`.
@@ -477,7 +495,12 @@ class BertForMultipleChoice(BertWithHead):
         inputs = encoder_inputs(features)
         num_choices = features.get("num_choices") if isinstance(features, Mapping) else None
         if num_choices is None:
-            return self._all_logits(inputs, dropout, training)
+            logits = self._all_logits(inputs, dropout, training)
+            mask = inputs.get("input_mask")
+            if mask is None:
+                return logits
+            has_token = ops.any(ops.not_equal(mask, 0), axis=-1)
+            return ops.where(has_token, logits, MISSING)
         if dropout is None and training:
             # In `fit`, too, masks depend on the example, not on which choices others lack.
             dropout = fit_stream(

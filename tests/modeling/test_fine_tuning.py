@@ -210,6 +210,15 @@ def test_questions_of_different_numbers_of_choices(model, jit_compile):
     assert float(sums["multiple_choice_loss_sum"]) == pytest.approx(expected, rel=1e-5)
 
 
+def test_a_choice_without_a_token_is_missing(model):
+    mask = np.array(FEATURES["input_mask"])
+    mask[0, 2] = mask[2, 1:] = 0
+    logits = np.asarray(model({**FEATURES, "input_mask": mask}))
+    expected = np.asarray(model({**FEATURES, "num_choices": np.array([2, 3, 1, 3])}))
+    np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-5)
+    assert (logits == np.float32(fine_tuning.MISSING)).sum() == 3
+
+
 def test_nothing_is_computed_for_missing_choices(model, monkeypatch):
     seen, encode = [], fine_tuning.BertForMultipleChoice.encode
 

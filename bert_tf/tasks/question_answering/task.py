@@ -203,8 +203,8 @@ class SquadTask(InMemoryTask):
                 dev["predict"] = split
             elif options.do_train:
                 notes.append(
-                    f"{split.source.path} does not contain the right answers: no evaluation while "
-                    "training, the last weights are kept"
+                    f"{split.source.path} does not contain the right answers of every question: no "
+                    "evaluation while training, the last weights are kept"
                 )
         if self.settings.version_2_with_negative:
             metrics = ("best_f1", "best_exact", "f1", "exact")
@@ -324,8 +324,15 @@ class SquadTask(InMemoryTask):
             trainer.log(settings.describe_threshold())
         if evaluation.metrics:
             trainer.log(write_eval_results(directory, evaluation, len(predictions.results)))
+            count = len(predictions.results)
+            unscored = count - int(evaluation.metrics["total"])
+            if unscored:
+                trainer.log(f"{unscored:,} of {count:,} questions have no right answer: not scored")
         else:
-            trainer.log(f"{split.source.path} does not contain the right answers: not scored")
+            trainer.log(
+                f"{split.source.path} does not contain the right answers of every question: not "
+                "scored"
+            )
 
     def _describe_answers(self, predictions: SquadPredictions) -> str:
         """Returns the best answers to a single question: rank, probability, text, characters."""

@@ -438,6 +438,23 @@ def test_one_question(version_1, version_2, tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == "  1  1.0000  (no answer)"
 
 
+def test_questions_without_a_right_answer_are_counted(version_1, tmp_path, capsys):
+    questions = [
+        {
+            "id": "known",
+            "question": "Which colour?",
+            "answers": [{"text": "red", "answer_start": 4}],
+        },
+        {"id": "none", "question": "Which animal?", "answers": []},
+    ]
+    contexts = {"the red cat": questions}
+    predict_file = toy_squad.write_json(tmp_path / "some.json", toy_squad.squad(contexts))
+    directory = copy_of(version_1, tmp_path / "run")
+    assert run(asking(directory, predict_file)) == 0
+    assert "1 of 2 questions have no right answer: not scored" in capsys.readouterr().out
+    assert read(directory, "eval_results.json")["total"] == 1
+
+
 def test_answers_in_odd_texts(version_1, tmp_path, capsys):
     """Leading blanks, combining marks, CJK; contexts without any token; a question too long, and an
     empty one."""
@@ -460,7 +477,7 @@ def test_answers_in_odd_texts(version_1, tmp_path, capsys):
     )
     assert "1 of 4 questions are about a context without a token" in output
     assert (
-        "does not contain the right answers: not scored" in output
+        "does not contain the right answers of every question: not scored" in output
         and "odd: 'cat' (characters" in output
     )
     assert not (directory / "eval_results.txt").exists()
