@@ -575,6 +575,15 @@ _INPUT_PARTS = ("mask", "ids", "type")
 _LABELS = ("label_ids", "masked_lm_", "text_ids")
 
 
+def named_inputs(features) -> Mapping:
+    """Returns what is given to `BertEncoder.call` or `fit` by our names, unchecked; labels stay."""
+    if isinstance(features, Mapping):
+        return _with_our_names(features)
+    if isinstance(features, (list, tuple)):
+        return dict(zip(INPUTS, features, strict=False))
+    return {"input_ids": features}
+
+
 def encoder_inputs(features, **arguments) -> dict:
     """Returns the inputs of the encoder that are given, by their names in `INPUTS`.
 
@@ -586,12 +595,7 @@ def encoder_inputs(features, **arguments) -> dict:
       UserError: there are no input ids, they are strings or ragged, or a key looks like an input
         but is none.
     """
-    if isinstance(features, Mapping):
-        features = _with_our_names(features)
-    elif isinstance(features, (list, tuple)):
-        features = dict(zip(INPUTS, features, strict=False))
-    else:
-        features = {"input_ids": features}
+    features = named_inputs(features)
     # Other keys of a dict, such as labels, are ignored.
     inputs = {}
     for name in INPUTS:

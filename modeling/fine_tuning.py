@@ -117,7 +117,7 @@ class BertWithHead(BertTaskModel):
 
 def _second_size(inputs) -> int | None:
     """Returns the size of the second axis of the ids that `fit` is given, if it is known."""
-    shape = getattr(named_inputs(inputs).get("input_ids"), "shape", ())
+    shape = tuple(getattr(named_inputs(inputs).get("input_ids"), "shape", ()))
     return shape[1] if len(shape) > 1 else None
 
 

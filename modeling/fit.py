@@ -4,6 +4,7 @@ batches and devices of any number, and refusals of what several devices would do
 Input: the losses of a batch on one replica; output: their means over all batches and replicas.
 """
 
+import contextlib
 import threading
 from collections.abc import Iterable, Sequence
 
@@ -186,13 +187,20 @@ def shapes_of(dataset, strategy):
 def labels_in_memory(labels):
     """Returns labels of pandas or of another library, and a list of numbers or texts, as arrays;
     what has no values in memory, such as None, as it is."""
-    if isinstance(labels, list) and labels and isinstance(labels[0], (str, int, float)):
-        return np.array(labels)
+    if isinstance(labels, list) and labels and np.ndim(labels[0]) == 0:
+        labels = np.array(labels)
     return keras.tree.map_structure(_array, labels)
 
 
 def _array(labels):
-    return ops.convert_to_numpy(labels) if hasattr(labels, "__array__") else labels
+    if not hasattr(labels, "__array__"):
+        return labels
+    values = ops.convert_to_numpy(labels)
+    # Numbers are also in columns of objects, where None is a missing one, and in bfloat16.
+    if values.dtype.kind in "OV" and str not in set(map(type, values.flat)):
+        with contextlib.suppress(TypeError, ValueError):
+            return values.astype("float64")
+    return values
 
 
 def devices_of(model: keras.Model) -> int:

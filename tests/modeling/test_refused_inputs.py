@@ -246,10 +246,19 @@ def test_labels_of_pandas_and_lists_are_those_of_an_array(method):
     expected = loss_of(np.array([1, 2]))
     for type_name in ("int64", "int8", "Int64", "category", "float32"):
         assert np.isclose(loss_of(pandas.Series([1, 2], dtype=type_name)), expected).all()
-    assert np.isclose(loss_of([1, 2]), expected).all()
-    assert np.isclose(loss_of(tf.constant([1, 2])), expected).all()
     for labels in (
+        [1, 2],
+        list(np.array([1, 2])),
+        list(tf.constant([1, 2])),
+        pandas.Series([1, 2], dtype=object),
+        tf.constant([1, 2]),
+        tf.constant([1, 2], tf.bfloat16),
+    ):
+        assert np.isclose(loss_of(labels), expected).all()
+    for labels in (
+        [1, None],
         pandas.Series([1, None]),
+        pandas.Series(["1", "2"]),
         pandas.Series([1, None], dtype="Int64"),
         pandas.Series([0, -1]),
         pandas.Series([0, 3]),
@@ -267,10 +276,26 @@ def test_positions_and_choices_are_within_the_inputs():
     for ends in ([0, 6], [0.5, 1.0], [np.nan, 1.0]):
         labels = (np.array([0, 5]), np.array(ends))
         assert_refused(functools.partial(answers.fit, IDS, labels), "a label is", "from 0 to 5")
+    table = pandas.DataFrame(IDS)
+    answers.fit(table, (np.array([0, 5]), np.array([1, 5])), verbose=0)
     choices = compiled_without_classes("BertForMultipleChoice")
     pairs = {"input_ids": np.stack([IDS, IDS], axis=1)}
     choices.fit(pairs, np.array([0, 1]), verbose=0)
     assert_refused(functools.partial(choices.fit, pairs, np.array([0, 2])), "from 0 to 1")
+
+
+def test_scores_and_several_labels_that_are_missing_are_refused():
+    several = dataclasses.replace(CONFIG, extra={"problem_type": "multi_label_classification"})
+    for model, values in (
+        (BertForClassification(CONFIG, 1), [0.5, None]),
+        (BertForClassification(several, 2), [[0, 1], [1, np.nan]]),
+    ):
+        model.compile()
+        labels = pandas.DataFrame(values)
+        assert_refused(functools.partial(model.fit, IDS, labels), "a label is nan")
+        texts = labels.astype(str)
+        assert_refused(functools.partial(model.evaluate, IDS, texts), "texts such as")
+        model.fit(IDS, labels.fillna(0), verbose=0)
 
 
 @pytest.mark.parametrize(
