@@ -31,6 +31,7 @@ from modeling.losses import (
     SpanLoss,
     WeightedMean,
     check_labels,
+    check_scores,
     example_weights,
     ops_for,
     row_weights,
@@ -103,8 +104,8 @@ class BertWithHead(BertTaskModel):
 
     def _check_labels(self, inputs, labels) -> None:
         # Only values in memory are seen here; `check_labels` sees those of eager losses.
-        are_numbers = type(self.head_losses[0]) in (HeadLoss, SpanLoss)
-        are_numbers = are_numbers and _reads_numbers(self.loss)
+        has_classes = type(self.head_losses[0]) in (HeadLoss, SpanLoss)
+        are_numbers = has_classes and _reads_numbers(self.loss)
         allow_missing = self._reads != "pooled_output"
         for values in keras.tree.flatten(labels):
             if not isinstance(values, np.ndarray) or not values.size:
@@ -112,7 +113,7 @@ class BertWithHead(BertTaskModel):
             if are_numbers:
                 check_labels(values, self._logits_shape(inputs), allow_missing)
             elif isinstance(self.loss, WeightedMean):
-                _check_scores(values)
+                check_scores(values)
 
 
 def _second_size(inputs) -> int | None:
@@ -121,25 +122,16 @@ def _second_size(inputs) -> int | None:
     return shape[1] if len(shape) > 1 else None
 
 
-def _check_scores(values: np.ndarray) -> None:
-    """Raises `UserError` for labels that are no numbers."""
-    if values.dtype.kind not in "iufb":
-        raise UserError(f"the labels are texts such as {values.flat[0]!r}: numbers are expected")
-    if np.isnan(values).any():
-        raise UserError("a label is nan: leave the rows out whose labels are missing")
-
-
 def _reads_numbers(loss) -> bool:
     """Returns whether losses of Keras take all labels for numbers of classes, as the user's need
     not."""
     # Keras also takes a name or a class, and any of them in a list or a dict.
     for part in keras.tree.flatten(loss):
         part = keras.losses.get(part)
+        reads = isinstance(part, CrossEntropy)
         if type(part) is keras.losses.SparseCategoricalCrossentropy:
-            is_known = part.ignore_class is None
-        else:
-            is_known = part is keras.losses.sparse_categorical_crossentropy
-        if not is_known and not isinstance(part, CrossEntropy):
+            reads = part.ignore_class is None
+        if not reads and part is not keras.losses.sparse_categorical_crossentropy:
             return False
     return True
 
@@ -496,10 +488,9 @@ class BertForMultipleChoice(BertWithHead):
         num_choices = features.get("num_choices") if isinstance(features, Mapping) else None
         if num_choices is None:
             logits = self._all_logits(inputs, dropout, training)
-            mask = inputs.get("input_mask")
-            if mask is None:
+            if "input_mask" not in inputs:
                 return logits
-            has_token = ops.any(ops.not_equal(mask, 0), axis=-1)
+            has_token = ops.any(ops.not_equal(inputs["input_mask"], 0), axis=-1)
             return ops.where(has_token, logits, MISSING)
         if dropout is None and training:
             # In `fit`, too, masks depend on the example, not on which choices others lack.

@@ -189,14 +189,15 @@ def labels_in_memory(labels):
     what has no values in memory, such as None, as it is."""
     if isinstance(labels, list) and labels and np.ndim(labels[0]) == 0:
         labels = np.array(labels)
-    return keras.tree.map_structure(_array, labels)
+    return keras.tree.map_structure(_as_array, labels)
 
 
-def _array(labels):
+def _as_array(labels):
+    """Returns one output's labels, see `labels_in_memory`."""
     if not hasattr(labels, "__array__"):
         return labels
     values = ops.convert_to_numpy(labels)
-    # Numbers are also in columns of objects, where None is a missing one, and in bfloat16.
+    # A column of objects may hold numbers, and None for a missing one; bfloat16 is of kind "V".
     if values.dtype.kind in "OV" and str not in set(map(type, values.flat)):
         with contextlib.suppress(TypeError, ValueError):
             return values.astype("float64")

@@ -506,8 +506,7 @@ def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool
     values = known_values(labels)
     if values is None or not values.size:
         return
-    if values.dtype.kind not in "iufb":
-        raise UserError(f"the labels are texts such as {values.flat[0]!r}: {numbers}")
+    _refuse_texts(values, numbers)
     lowest = values.min() if allow_missing else 0
     # A fraction would be cut to the class below.
     fractions = values[values != np.floor(values)]
@@ -516,6 +515,18 @@ def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool
             raise UserError(
                 f"a label is {value}, but there are {classes} to choose from: {numbers}"
             )
+
+
+def check_scores(values: np.ndarray) -> None:
+    """Raises `UserError` for labels that are no numbers, or are missing."""
+    _refuse_texts(values, "numbers are expected")
+    if np.isnan(values).any():
+        raise UserError("a label is nan: leave the rows out whose labels are missing")
+
+
+def _refuse_texts(values: np.ndarray, expected: str) -> None:
+    if values.dtype.kind not in "iufb":
+        raise UserError(f"the labels are texts such as {values.flat[0]!r}: {expected}")
 
 
 class _Calls(threading.local):

@@ -290,8 +290,7 @@ class BertTaskModel(Checkpointed, keras.Model):
         validation = kwargs.get("validation_data")
         if isinstance(validation, tuple) and len(validation) > 1:
             inputs, labels, *weights = validation
-            labels = self._labels_in_memory(inputs, labels)
-            kwargs["validation_data"] = (inputs, labels, *weights)
+            kwargs["validation_data"] = (inputs, self._labels_in_memory(inputs, labels), *weights)
         with self._ready_again():
             return super().fit(x, y, *args, **kwargs)
 
