@@ -23,6 +23,7 @@ from bert_common.errors import UserError
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream, fit_stream
 from modeling.encoder import encoder_inputs, named_inputs
+from modeling.layers import known_values
 from modeling.losses import (
     SMALLEST_COUNT,
     CrossEntropy,
@@ -99,8 +100,9 @@ class BertWithHead(BertTaskModel):
         Args:
           inputs: of the encoder, in memory.
         """
-        axes = (None,) if self._reads == "pooled_output" else (None, None)
-        return *axes, self.classes
+        if self._reads == "pooled_output":
+            return None, self.classes
+        return None, _second_size(inputs), self.classes
 
     def _check_labels(self, inputs, labels) -> None:
         # Only values in memory are seen here; `check_labels` sees those of eager losses.
@@ -114,6 +116,8 @@ class BertWithHead(BertTaskModel):
                 check_labels(values, self._logits_shape(inputs), allow_missing)
             elif isinstance(self.loss, WeightedMean):
                 check_scores(values)
+                if isinstance(self.loss, BinaryCrossEntropy):
+                    _check_probabilities(values)
 
 
 def _second_size(inputs) -> int | None:
@@ -232,6 +236,16 @@ def _binary_cross_entropy(logits, labels, positive_weights=1.0):
     return ops.mean(losses, axis=-1)
 
 
+def _check_probabilities(labels) -> None:
+    """Raises `UserError` for labels below 0 or above 1, where their values are known."""
+    values = known_values(labels)
+    if values is None:
+        return
+    outside = values[(values < 0) | (values > 1)]
+    if outside.size:
+        raise UserError(f"a label is {outside[0]}: a 0 or 1 for each class is expected")
+
+
 @register
 class BinaryCrossEntropy(WeightedMean):
     """Mean binary cross-entropy, in nats: y_true [B, C] of 0 and 1, y_pred float [B, C] (logits).
@@ -254,6 +268,7 @@ class BinaryCrossEntropy(WeightedMean):
                 f"the labels have the shape {tuple(y_true.shape)}: a 0 or 1 for each of {classes} "
                 "classes is expected, on 2 axes"
             )
+        _check_probabilities(y_true)
         losses = _binary_cross_entropy(ops.cast(y_pred, "float32"), ops.cast(y_true, "float32"))
         return losses, row_weights(sample_weight, losses)
 
@@ -405,6 +420,12 @@ class BertForQuestionAnswering(BertWithHead):
 
     def _logits_shape(self, inputs) -> tuple:
         return None, _second_size(inputs)
+
+    def _check_labels(self, inputs, labels) -> None:
+        is_pair = isinstance(labels, (list, tuple)) and len(labels) == 2
+        if labels is not None and not is_pair and _reads_numbers(self.loss):
+            raise UserError("the labels must be a pair: the starts and the ends, int [B] each")
+        super()._check_labels(inputs, labels)
 
     def call(
         self, features, *, dropout: DropoutStream | None = None, training: bool | None = None

@@ -185,10 +185,15 @@ def shapes_of(dataset, strategy):
 
 
 def labels_in_memory(labels):
-    """Returns labels of pandas or of another library, and a list of numbers or texts, as arrays;
-    what has no values in memory, such as None, as it is."""
-    if isinstance(labels, list) and labels and np.ndim(labels[0]) == 0:
-        labels = np.array(labels)
+    """Returns labels of pandas or of another library, and numbers or texts in lists, tuples and
+    ranges, as arrays; what has no values in memory, such as None, as it is."""
+    first = labels
+    while isinstance(first, (list, tuple, range)) and len(first):
+        first = first[0]
+    if first is not labels and np.ndim(first) == 0:
+        # Rows of several lengths are no array: Keras refuses them.
+        with contextlib.suppress(ValueError):
+            labels = np.array(labels)
     return keras.tree.map_structure(_as_array, labels)
 
 

@@ -48,9 +48,17 @@ def softmax_cross_entropy(logits, labels):
       labels: int [R], each from 0 to C - 1.
 
     Returns:
-      losses float32 [R], in nats, and predictions int32 [R], the first of equal scores.
+      losses float32 [R], in nats, and predictions int32 [R], the first of equal scores. Labels that
+      are no class raise an error on a CPU; with XLA, on a GPU and in JAX their losses are NaN.
     """
     labels = ops.cast(labels, "int32")
+    losses, predictions = _losses_and_predictions(logits, labels)
+    is_class = (labels >= 0) & (labels < ops.shape(logits)[-1])
+    return ops.where(is_class, losses, math.nan), predictions
+
+
+def _losses_and_predictions(logits, labels) -> tuple:
+    """Returns what `softmax_cross_entropy` does, with any losses for labels that are no class."""
     # The fast forms below are written in TensorFlow.
     if keras.backend.backend() != "tensorflow":
         losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
@@ -497,11 +505,11 @@ def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool
         return
     shape = tuple(labels.shape)
     numbers = f"whole numbers from 0 to {classes - 1} are expected"
-    if len(shape) not in (num_axes, num_axes + 1) or shape[num_axes:] not in ((), (1,), (None,)):
+    if not _fits(shape, logits_shape[:-1]) and not _fits(shape, (*logits_shape[:-1], 1)):
         raise UserError(
-            f"the labels have the shape {shape}: {numbers}, on {num_axes} axes. One-hot labels are "
-            "made numbers by labels.argmax(-1), or compared by compile(loss=keras.losses."
-            "CategoricalCrossentropy(from_logits=True))"
+            f"the labels have the shape {shape}: {numbers}, of the shape "
+            f"{tuple(logits_shape[:-1])}. One-hot labels are made numbers by labels.argmax(-1), or "
+            "compared by compile(loss=keras.losses.CategoricalCrossentropy(from_logits=True))"
         )
     values = known_values(labels)
     if values is None or not values.size:
@@ -515,6 +523,13 @@ def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool
             raise UserError(
                 f"a label is {value}, but there are {classes} to choose from: {numbers}"
             )
+
+
+def _fits(shape: Sequence[int | None], expected: Sequence[int | None]) -> bool:
+    """Returns whether the axes can be those that are expected; None for sizes that are unknown."""
+    if len(shape) != len(expected):
+        return False
+    return all(None in sizes or sizes[0] == sizes[1] for sizes in zip(shape, expected, strict=True))
 
 
 def check_scores(values: np.ndarray) -> None:

@@ -5,6 +5,7 @@ FOLDER is what `test_engines.py` has made on TensorFlow; results go there, and i
 """
 
 import json
+import math
 import pathlib
 import sys
 from collections.abc import Sequence
@@ -94,6 +95,15 @@ def mapped(path: pathlib.Path) -> dict[str, np.ndarray]:
     return {str(number): part.numpy() for number, part in enumerate(parts)}
 
 
+def loss_of_no_class(model, features: dict) -> float:
+    """The loss of labels that no class has, which a dataset hides; NaN for an error, too."""
+    wrong = np.full(len(features["input_ids"]), 9)
+    try:
+        return model.evaluate(tf.data.Dataset.from_tensors((features, wrong)), verbose=0)[0]
+    except IndexError:
+        return math.nan
+
+
 def refusal(function, *arguments) -> str:
     try:
         function(*arguments)
@@ -145,6 +155,7 @@ def main() -> None:
     for epochs in (5, 10):
         model.fit(features, labels, epochs=epochs, verbose=0)
     losses.append(model.evaluate(features, labels, verbose=0, return_dict=True)["loss"])
+    losses.append(loss_of_no_class(model, features))
     model.save(folder / "trained.keras")
     model.save_checkpoint(str(folder / "trained"), "huggingface")
     results["trained"] = outputs_of(model, features)

@@ -4,6 +4,7 @@ a process."""
 import dataclasses
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -139,6 +140,8 @@ def test_golden_values_hold(engine, golden):
 def test_what_was_trained_there_can_be_used_here(engine):
     losses = json.loads((engine / "facts.json").read_text())["losses"]
     assert losses[1] < losses[0]
+    # Where values are not looked at, a label that is no class must not have a loss.
+    assert math.isnan(losses[2])
     trained = results(engine, "trained")
     assert_close(trained, outputs_of(keras.models.load_model(engine / "trained.keras"), ids()))
     assert_close(

@@ -64,6 +64,19 @@ def test_a_score_that_is_no_number_shows_in_the_loss(wrong, jit_compile):
     assert np.isfinite(compute(scores).numpy()).tolist() == [False, True]
 
 
+@pytest.mark.parametrize("is_jit_compiled", [False, True])
+@pytest.mark.parametrize("label", [3, -1])
+def test_a_label_that_is_no_class_shows_in_the_loss(label, is_jit_compiled):
+    """XLA reads the nearest class, or none, where a CPU raises an error."""
+
+    @tf.function(jit_compile=True)
+    def compute():
+        with jit_compile_scope(is_jit_compiled):
+            return softmax_cross_entropy(tf.zeros([2, 3]), tf.constant([label, 0]))[0]
+
+    assert np.isfinite(compute().numpy()).tolist() == [False, True]
+
+
 _RNG = np.random.default_rng(3)
 _TEACHERS = [_RNG.normal(size=(5, 3)).astype(np.float32) * 3 for _ in range(2)]
 _LOGITS = _RNG.normal(size=(5, 3)).astype(np.float32) * 2

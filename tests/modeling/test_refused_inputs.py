@@ -129,6 +129,11 @@ def compiled_without_classes(name):
             lambda: compiled(BertForTokenClassification).fit(IDS, IDS),
             ["label is 9", "3 to choose from"],
         ),
+        # Tags of one token less than the ids have.
+        (
+            lambda: compiled(BertForTokenClassification).fit(IDS, IDS[:, 1:] % 3),
+            ["shape (2, 5)", "shape (None, 6)"],
+        ),
         (lambda: compiled().quantize("int8"), ["export_model.py --quantize=int8"]),
     ],
 )
@@ -248,6 +253,9 @@ def test_labels_of_pandas_and_lists_are_those_of_an_array(method):
         assert np.isclose(loss_of(pandas.Series([1, 2], dtype=type_name)), expected).all()
     for labels in (
         [1, 2],
+        (1, 2),
+        range(1, 3),
+        [[1], [2]],
         list(np.array([1, 2])),
         list(tf.constant([1, 2])),
         pandas.Series([1, 2], dtype=object),
@@ -276,6 +284,9 @@ def test_positions_and_choices_are_within_the_inputs():
     for ends in ([0, 6], [0.5, 1.0], [np.nan, 1.0]):
         labels = (np.array([0, 5]), np.array(ends))
         assert_refused(functools.partial(answers.fit, IDS, labels), "a label is", "from 0 to 5")
+    starts = np.array([0, 5])
+    for labels in ({"start": starts, "end": starts}, np.stack([starts, starts], 1), starts):
+        assert_refused(functools.partial(answers.fit, IDS, labels), "a pair")
     table = pandas.DataFrame(IDS)
     answers.fit(table, (np.array([0, 5]), np.array([1, 5])), verbose=0)
     choices = compiled_without_classes("BertForMultipleChoice")
@@ -296,6 +307,13 @@ def test_scores_and_several_labels_that_are_missing_are_refused():
         texts = labels.astype(str)
         assert_refused(functools.partial(model.evaluate, IDS, texts), "texts such as")
         model.fit(IDS, labels.fillna(0), verbose=0)
+    for wrong in ([[0, 1], [2, 0]], [[0, 1], [-1, 0]]):
+        value = wrong[1][0]
+        assert_refused(functools.partial(model.fit, IDS, np.array(wrong)), f"a label is {value}")
+        direct = functools.partial(BinaryCrossEntropy(), np.array(wrong), np.zeros((2, 2)))
+        assert_refused(direct, f"a label is {value}")
+    # Smoothed labels are probabilities.
+    model.fit(IDS, np.array([[0.05, 0.95], [0.95, 0.05]]), verbose=0)
 
 
 @pytest.mark.parametrize(
