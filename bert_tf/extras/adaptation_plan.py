@@ -121,6 +121,7 @@ class Plan:
 
     Attributes:
       num_steps: steps of the training; None before the speed is known.
+      before: the weights that those of the training are compared with.
     """
 
     def __init__(self, options: AdaptOptions, checkpoint: "Checkpoint"):
@@ -138,7 +139,11 @@ class Plan:
         # The commands name the vocabulary's file.
         if options.added_words or checkpoint.has_temporary_vocabulary:
             self.start = self._path("start")
-        self.before = self._path("head") if self.needs_head else self.start
+        # What the training begins with.
+        self._begin = self._path("head") if self.needs_head else self.start
+        # New words have vectors of no training, and would gain whatever the documents teach.
+        has_new_words = options.added_words and not self.needs_head
+        self.before = options.init_checkpoint if has_new_words else self._begin
         self.result = self.weights
         if options.train_file:
             self.result = self._path("classifier")
@@ -271,7 +276,7 @@ class Plan:
                     *flags,
                 )
             )
-        steps.append(self._pretraining("Further pre-training", self.before, "weights", num_steps))
+        steps.append(self._pretraining("Further pre-training", self._begin, "weights", num_steps))
         steps.append(
             Step(
                 "Held-out documents and old text, before and after",
