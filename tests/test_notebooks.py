@@ -27,8 +27,10 @@ def _code(path) -> list[dict]:
 def test_it_runs(path, tmp_path, monkeypatch):
     matplotlib.use("Agg")
     (tmp_path / "samples").symlink_to(PROJECT / "samples")
-    (tmp_path / "output").mkdir()
-    monkeypatch.chdir(tmp_path)
+    # Editors start a notebook in its directory, Jupyter where it was started.
+    start = tmp_path / "notebooks"
+    start.mkdir()
+    monkeypatch.chdir(start if path.stem == "fine_tuning" else tmp_path)
     names: dict = {"__name__": "__main__"}
     for cell in _code(path):
         source = "".join(cell["source"])
