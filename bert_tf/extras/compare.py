@@ -152,6 +152,8 @@ def read_groups(sources: Sequence[str]) -> list[Group]:
     # line stays.
     paths = list(dict.fromkeys(paths))
     if len(paths) < 2:
+        # A directory without a run is named as such.
+        _read_run(paths[0], paths[0])
         raise UserError(f"{paths[0]} is the only run: name another one to compare it with")
     members: dict[str, list[ComparedRun]] = {}
     for path, name in zip(paths, names_of(paths), strict=True):

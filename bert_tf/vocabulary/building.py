@@ -104,6 +104,8 @@ def run(options: VocabularyOptions) -> None:
     start = time.monotonic()
     if options.held_out_file:
         held_out = count(options, "held_out_file", 0.0).words
+        if not held_out:
+            raise UserError("--held_out_file: there are no words in the text")
         counts = count(options, "input_file", 0.0)
     else:
         counts = count(options, "input_file", options.held_out_fraction)

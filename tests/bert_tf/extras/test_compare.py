@@ -170,6 +170,7 @@ def test_what_is_refused(tmp_path):
         ((one, tmp_path / "no"), "no does not exist: a run directory is expected"),
         ((one, f"{one}/flags.json"), "flags.json is a file"),
         ((one, tmp_path / "empty"), "empty is no run directory"),
+        ((tmp_path / "empty",), "empty is no run directory"),
         ((one, tmp_path / "damaged"), "damaged/flags.json: 'flags' is 3, an object is expected"),
     ):
         with pytest.raises(UserError, match=message):

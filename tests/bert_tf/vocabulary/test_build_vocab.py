@@ -159,6 +159,7 @@ def test_words_that_hardly_occur_are_said(tmp_path, run):
         ({"output_dir": "text"}, "--output_dir: can't write in text"),
         ({"vocab_size": 50}, "--vocab_size=50 is too small"),
         ({"input_file": "empty"}, "there are no words in the input"),
+        ({"held_out_file": "empty"}, "--held_out_file: there are no words"),
         ({"input_file": "latin1"}, "latin1: not UTF-8 at byte 3 (0xe9)"),
     ],
 )
