@@ -121,7 +121,7 @@ class Plan:
 
     Attributes:
       num_steps: steps of the training; None before the speed is known.
-      before: the weights that those of the training are compared with.
+      before: the weights that the trained ones are compared with.
     """
 
     def __init__(self, options: AdaptOptions, checkpoint: "Checkpoint"):
@@ -139,7 +139,7 @@ class Plan:
         # The commands name the vocabulary's file.
         if options.added_words or checkpoint.has_temporary_vocabulary:
             self.start = self._path("start")
-        # What the training begins with.
+        # The training begins with these weights.
         self._begin = self._path("head") if self.needs_head else self.start
         # New words have vectors of no training, and would gain whatever the documents teach.
         has_new_words = options.added_words and not self.needs_head

@@ -194,6 +194,11 @@ class _Reader:
             # Models of others do not record their scheme: only IOBES has the prefix S-.
             is_iobes = any(label.startswith("S-") for label in self.labels)
             self.scheme = task.get("label_scheme", "iobes" if is_iobes else "iob2")
+            if options.is_chosen("label_scheme") and options.label_scheme != self.scheme:
+                raise UserError(
+                    f"--label_scheme={options.label_scheme}: the model has learned {self.scheme}: "
+                    "leave the flag out, or give --do_train"
+                )
             self.chunk_names = self._parsed_labels()
 
     def make_split(self, name: str, sentences: TaggedSentences) -> Split:

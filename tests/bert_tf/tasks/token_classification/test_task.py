@@ -212,6 +212,11 @@ def test_labels_that_only_the_checkpoint_has_are_kept(folder, trained, tmp_path)
         "O",
         *(f"{letter}-{kind}" for kind in ("LOC", "PER") for letter in "BIES"),
     )
+    # Without a training the labels are the model's.
+    with pytest.raises(UserError, match="--label_scheme=iobes: .* iob2"):
+        TokenClassificationTask(
+            options(folder, tmp_path / "a", init_checkpoint=str(trained), label_scheme="iobes")
+        )
     places.write_text("rome B-ORG\n. O\n")
     task = TokenClassificationTask(options(folder, tmp_path / "b", **changes))
     assert task.head_mismatch == "that of the checkpoint has 5 labels, this task has 3"
