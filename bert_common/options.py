@@ -69,6 +69,7 @@ class Option:
       kind: bool, int, float or str: type of the value, or of each value of a tuple.
       counts: a flag that is true or false may also be a number from 2 on.
       is_list: whether the value is a tuple.
+      may_be_empty: a tuple without values stands for none, not for a mistake.
       group: first line of the docstring of the class that declares the option.
     """
 
@@ -89,6 +90,7 @@ class Option:
     affects_result: bool = True
     only_with: tuple[str, ...] = ()
     counts: bool = False
+    may_be_empty: bool = False
     # `declared_options` fills these in from the class.
     name: str = ""
     kind: type = str
@@ -123,6 +125,11 @@ class Option:
             return
         if isinstance(value, str):
             raise UserError(f"--{self.name} is {value}, of type str: a tuple is expected")
+        if self.default and not value and not self.may_be_empty:
+            raise UserError(
+                f"--{self.name} is empty: give at least one value, or leave it out for "
+                f"{self.text_of_default()}"
+            )
         for item in value:
             if item is not None:
                 self._check_single(item)

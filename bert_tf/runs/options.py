@@ -318,6 +318,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
         "report.html; empty for none.",
         choices=(TENSORBOARD, REPORT, *TRACKERS),
         affects_result=False,
+        may_be_empty=True,
     )
     profile_steps: tuple[int, ...] | None = option(
         None, "Steps to record with the TensorFlow profiler: FIRST,LAST.", affects_result=False

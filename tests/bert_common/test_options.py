@@ -29,6 +29,7 @@ class Own(Shared):
         None, "Passes.", minimum=0, sweep=True, default_text="3 on large sets"
     )
     layers: tuple[int, ...] = option((-1, -2), "Layers.", minimum=-12, below=12)
+    trackers: tuple[str, ...] = option(("report",), "Trackers.", may_be_empty=True)
     rows: tuple[int, ...] | None = option(None, "Rows.")
     precision: str = option("auto", "Of products.", choices=("auto", "float32"))
     lower: bool | None = option(None, "Casing.")
@@ -60,6 +61,7 @@ def test_own_options_come_first_then_the_shared_ones():
         "rate",
         "epochs",
         "layers",
+        "trackers",
         "rows",
         "precision",
         "lower",
@@ -91,6 +93,7 @@ def test_own_options_come_first_then_the_shared_ones():
         ({"keep": "5"}, "--keep is 5, of type str: int is expected"),
         ({"keep": 2.0}, "--keep is 2.0, of type float: int is expected"),
         ({"keep": True}, "--keep is True, of type bool: int is expected"),
+        ({"layers": ()}, "--layers is empty: give at least one value, or leave it out for -1,-2"),
         ({"files": "abc"}, "--files is abc, of type str: a tuple is expected"),
         (
             {"output_dir": pathlib.PurePath("out")},
@@ -145,9 +148,9 @@ def test_an_option_without_effect_is_refused(changes, refused):
 
 def test_values_in_range():
     make().check()
-    make(layers=[], rate=1, keep=np.int64(3), epochs=np.float32(2)).check()
+    make(layers=[3], rate=1, keep=np.int64(3), epochs=np.float32(2)).check()
     make(
-        layers=(), rows=None, lower=False, seed=0, epochs=0.0, rate=1.0, precision="float32"
+        trackers=(), rows=None, lower=False, seed=0, epochs=0.0, rate=1.0, precision="float32"
     ).check()
 
 
@@ -164,7 +167,7 @@ def test_lists_and_sweeps_from_text():
     assert (
         parsed.rows is None and parsed.epochs is None and parsed.keep == 1 and parsed.seed is None
     )
-    assert parse(layers="").layers == () and parse().layers == (-1, -2) and parse().sweep == {}
+    assert parse(trackers="").trackers == () and parse().layers == (-1, -2) and parse().sweep == {}
     assert parse(rate="0.5").rate == 0.5
     # The same file twice does no harm.
     assert parse(files="a,a").files == ("a", "a")
@@ -197,6 +200,7 @@ def test_defaults_and_ranges_as_help_shows_them():
         "rate": "5e-05",
         "epochs": "",
         "layers": "-1,-2",
+        "trackers": "report",
         "rows": "",
         "precision": "auto",
         "lower": "",
