@@ -13,6 +13,7 @@ import dataclasses
 import itertools
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
@@ -264,9 +265,12 @@ def _find_classes(
             )
     # Sorted, the numbers of the classes don't depend on the order of the rows.
     classes = sorted(counts)
-    if len({name.casefold() for name in classes}) < len(classes):
+    # An accent may be a part of its letter, or a character of its own: both look alike.
+    composed = {unicodedata.normalize("NFC", name).casefold() for name in classes}
+    if len(composed) < len(classes):
         table.source.guesses.append(
-            f"some of the {len(classes)} classes differ in their case only: {listed(classes[:9])}"
+            f"some of the {len(classes)} classes differ in their case only, or in how accents are "
+            f"written: {listed(classes[:9])}"
         )
     # Scores in quotation marks would make a class of every number.
     if kind_of(counts) == SCORES:

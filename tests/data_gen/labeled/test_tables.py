@@ -408,9 +408,11 @@ def test_inner_marks_with_a_backslash(write):
     assert read_labeled_file(SourceFile(path, "x"), **columns).text_a == ['"a" \\n b', '5" \\" c']
 
 
-def test_classes_that_differ_in_case_are_said(write):
-    path = write("text,label\n" + "a,Pos\nb,pos\nc,neg\n" * 3, "a.csv")
+@pytest.mark.parametrize("pair", [("Pos", "pos"), ("caf\u00e9", "cafe\u0301")])
+def test_classes_that_look_alike_are_said(write, pair):
+    path = write("text,label\n" + f"a,{pair[0]}\nb,{pair[1]}\nc,neg\n" * 3, "a.csv")
     texts = read_labeled_file(
         SourceFile(path, "train_file"), text_a_column="text", label_column="label"
     )
-    assert any("3 classes differ in their case only: 'Pos', 'neg'" in note for note in texts.notes)
+    expected = "3 classes differ in their case only, or in how accents are written"
+    assert any(expected in note for note in texts.notes)
