@@ -111,6 +111,11 @@ class Embeddings(Configured, keras.layers.Layer):
             self.config.check_sequence_length(length)
         # The table is float32, so the sum is exact before LayerNorm in mixed precision, too.
         total = lookup(self.word_embeddings, input_ids)  # [B, S, H]
+        if training or dropout is not None:
+            # A CPU raises an error for unknown ids; XLA and GPUs would give them some row. Exports
+            # have their ids from a tokenizer.
+            is_known = (input_ids >= 0) & (input_ids < self.config.vocab_size)
+            total = total + ops.log(ops.cast(is_known, "float32"))[:, :, None]
         # With a single row there is nothing to tell apart, whatever a tokenizer numbers.
         if segment_ids is None or self.config.type_vocab_size == 1:
             total = total + self.token_type_embeddings[0]
@@ -345,7 +350,9 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
 
     def __call__(self, *args, **kwargs):
         """Calls the layer; inputs given by name may have the names of other libraries."""
-        return super().__call__(*args, **_with_our_names(kwargs))
+        named = named_inputs(kwargs)
+        _check_names(named)
+        return super().__call__(*args, **named)
 
     def call(
         self,
@@ -578,7 +585,7 @@ _LABELS = ("label_ids", "masked_lm_", "text_ids")
 def named_inputs(features) -> Mapping:
     """Returns what is given to `BertEncoder.call` or `fit` by our names, unchecked; labels stay."""
     if isinstance(features, Mapping):
-        return _with_our_names(features)
+        return {_OTHER_NAMES.get(key, key): value for key, value in features.items()}
     if isinstance(features, (list, tuple)):
         return dict(zip(INPUTS, features, strict=False))
     return {"input_ids": features}
@@ -596,6 +603,7 @@ def encoder_inputs(features, **arguments) -> dict:
         but is none.
     """
     features = named_inputs(features)
+    _check_names(features)
     # Other keys of a dict, such as labels, are ignored.
     inputs = {}
     for name in INPUTS:
@@ -629,8 +637,7 @@ def encoder_inputs(features, **arguments) -> dict:
 
 
 def _check_inputs(inputs: Mapping, config: BertConfig) -> None:
-    """Raises `UserError` for inputs that are not [B, S], and for values without an entry in the
-    tables as far as values are known: graphs have none, and look a negative id up from the end."""
+    """Raises `UserError` for inputs that are not [B, S], and as `check_ids`."""
     shape = tuple(inputs["input_ids"].shape)
     for name, value in inputs.items():
         if len(value.shape) != 2:
@@ -645,6 +652,16 @@ def _check_inputs(inputs: Mapping, config: BertConfig) -> None:
                     f'"{name}" has the shape {tuple(value.shape)}, "input_ids" {shape}: both must '
                     "have a value for each token"
                 )
+    check_ids(inputs, config)
+
+
+def check_ids(inputs: Mapping, config: BertConfig) -> None:
+    """Raises `UserError` for values without an entry in the tables, as far as they are known:
+    graphs have no values.
+
+    Args:
+      inputs: by our names, of any shapes.
+    """
     sizes = {
         "input_ids": config.vocab_size,
         "segment_ids": config.type_vocab_size,
@@ -655,6 +672,9 @@ def _check_inputs(inputs: Mapping, config: BertConfig) -> None:
         # A table with one row gives it to every segment.
         if values is None or not values.size or (name == "segment_ids" and size == 1):
             continue
+        # Texts and ragged rows are refused elsewhere.
+        if values.dtype.kind not in "iuf":
+            continue
         for value in (values.min(), values.max()):
             if not 0 <= value < size:
                 raise UserError(
@@ -663,22 +683,15 @@ def _check_inputs(inputs: Mapping, config: BertConfig) -> None:
                 )
 
 
-def _with_our_names(features: Mapping) -> dict:
-    """Returns the features by our names.
-
-    Raises `UserError` for an unknown key that looks like an input.
-    """
-    named = {}
-    for key, value in features.items():
-        name = _OTHER_NAMES.get(key, key)
+def _check_names(features: Mapping) -> None:
+    """Raises `UserError` for an unknown key that looks like an input."""
+    for name in features:
         is_known = name in INPUTS or str(name).startswith(_LABELS)
         if not is_known and any(part in str(name) for part in _INPUT_PARTS):
             raise UserError(
                 f'"{name}" is no input: {", ".join(INPUTS)} are, also under the names '
                 f"{', '.join(_OTHER_NAMES)}; leave it out if it is no input"
             )
-        named[name] = value
-    return named
 
 
 def freeze_layers(model, count: int) -> None:

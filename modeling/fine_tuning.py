@@ -23,6 +23,7 @@ from bert_common.errors import UserError
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream, fit_stream
 from modeling.encoder import encoder_inputs, named_inputs
+from modeling.fit import labels_in_memory
 from modeling.layers import known_values
 from modeling.losses import (
     SMALLEST_COUNT,
@@ -102,6 +103,8 @@ class BertWithHead(BertTaskModel):
         """
         if self._reads == "pooled_output":
             return None, self.classes
+        if not self._is_ours:
+            return None, None, self.classes
         return None, _second_size(inputs), self.classes
 
     def _check_labels(self, inputs, labels) -> None:
@@ -236,12 +239,17 @@ def _binary_cross_entropy(logits, labels, positive_weights=1.0):
     return ops.mean(losses, axis=-1)
 
 
+# Probabilities may be beyond 0 and 1 by so much.
+_ROUNDING = 1e-5
+
+
 def _check_probabilities(labels) -> None:
     """Raises `UserError` for labels below 0 or above 1, where their values are known."""
     values = known_values(labels)
     if values is None:
         return
-    outside = values[(values < 0) | (values > 1)]
+    # Means of several people's labels are rounded.
+    outside = values[(values < -_ROUNDING) | (values > 1 + _ROUNDING)]
     if outside.size:
         raise UserError(f"a label is {outside[0]}: a 0 or 1 for each class is expected")
 
@@ -421,11 +429,12 @@ class BertForQuestionAnswering(BertWithHead):
     def _logits_shape(self, inputs) -> tuple:
         return None, _second_size(inputs)
 
-    def _check_labels(self, inputs, labels) -> None:
-        is_pair = isinstance(labels, (list, tuple)) and len(labels) == 2
-        if labels is not None and not is_pair and _reads_numbers(self.loss):
+    def _labels_in_memory(self, inputs, labels):
+        if isinstance(labels, (list, tuple)) and len(labels) == 2:
+            labels = (labels_in_memory(labels[0]), labels_in_memory(labels[1]))
+        elif labels is not None and self._is_ours:
             raise UserError("the labels must be a pair: the starts and the ends, int [B] each")
-        super()._check_labels(inputs, labels)
+        return super()._labels_in_memory(inputs, labels)
 
     def call(
         self, features, *, dropout: DropoutStream | None = None, training: bool | None = None

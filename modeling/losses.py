@@ -49,12 +49,19 @@ def softmax_cross_entropy(logits, labels):
 
     Returns:
       losses float32 [R], in nats, and predictions int32 [R], the first of equal scores. Labels that
-      are no class raise an error on a CPU; with XLA, on a GPU and in JAX their losses are NaN.
+      are no class raise an error on a CPU; with XLA, on a GPU and in JAX their loss is infinite.
     """
     labels = ops.cast(labels, "int32")
     losses, predictions = _losses_and_predictions(logits, labels)
     is_class = (labels >= 0) & (labels < ops.shape(logits)[-1])
-    return ops.where(is_class, losses, math.nan), predictions
+    # The logarithm of 1 is 0.
+    return losses - ops.log(ops.cast(is_class, "float32")), predictions
+
+
+def weighted(losses, weights):
+    """Returns weights * losses: 0 for a weight of 0, also where a label that does not count is no
+    class and its loss infinite."""
+    return ops.where(ops.equal(weights, 0.0), 0.0, weights * losses)
 
 
 def _losses_and_predictions(logits, labels) -> tuple:
@@ -277,7 +284,7 @@ class HeadLoss:
         else:
             # Metrics count rows alike, so they need a denominator of their own.
             sums["examples"] = ops.sum(weights)
-        sums["loss_sum"] = ops.sum(loss_weights * losses)
+        sums["loss_sum"] = ops.sum(weighted(losses, loss_weights))
         sums["count"] = ops.sum(loss_weights)
         for name, values in measured.items():
             sums[name] = ops.sum(weights * values)
@@ -584,7 +591,7 @@ class WeightedMean(keras.losses.Loss):
         losses, weights = self.rows(
             ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred), sample_weight
         )
-        loss_sum = ops.sum(weights * losses)
+        loss_sum = ops.sum(weighted(losses, weights))
         count = ops.sum(weights)
         loss = loss_sum / ops.maximum(sum_over_replicas(count), SMALLEST_COUNT)
         if _CALLS.recorded is not None:
@@ -691,7 +698,7 @@ class DistillationLoss(HeadLoss):
         soft_losses = self.hard.soft_losses(logits, soft_labels, self.temperature)
         # A row without a label of its own learns from the teacher alone.
         hard_weight = (1.0 - self.weight) * is_labeled
-        return (1.0 - hard_weight) * soft_losses + hard_weight * hard_losses, measured
+        return (1.0 - hard_weight) * soft_losses + weighted(hard_losses, hard_weight), measured
 
     def means(self, sums, examples: float) -> dict[str, float]:
         return self.hard.means(sums, examples)

@@ -16,7 +16,7 @@ from keras import ops
 from bert_common.errors import UserError
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import Dropout, DropoutStream, layer_site
-from modeling.encoder import BertEncoder, encoder_inputs
+from modeling.encoder import BertEncoder, check_ids, encoder_inputs, named_inputs
 from modeling.fit import (
     AddedLosses,
     LossReport,
@@ -311,14 +311,14 @@ class BertTaskModel(Checkpointed, keras.Model):
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """Evaluates the model as `keras.Model.evaluate`; `UserError` for strings and for labels
         that are no classes."""
-        _refuse_strings(x)
+        self._check_inputs(x)
         y = self._labels_in_memory(x, y)
         with self._ready_again():
             return super().evaluate(x, y, *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """Computes the outputs as `keras.Model.predict`; `UserError` for strings."""
-        _refuse_strings(x)
+        self._check_inputs(x)
         check_compilation(self)
         return super().predict(x, *args, **kwargs)
 
@@ -362,7 +362,7 @@ class BertTaskModel(Checkpointed, keras.Model):
 
     def _check_training(self, x, class_weight: Mapping | None) -> None:
         """Raises `UserError` for what no step can train on."""
-        _refuse_strings(x)
+        self._check_inputs(x)
         check_optimizer(self)
         has_classes = type(self.head_losses[0]) is HeadLoss and self._reads == "pooled_output"
         # Keras takes the position of the largest label for the class of an example.
@@ -371,6 +371,18 @@ class BertTaskModel(Checkpointed, keras.Model):
                 "class_weight: Keras weights examples by the one class of each, which tags, "
                 "several labels and scores are not: give sample_weight, of tags one for each token"
             )
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether the class is one of this package: a subclass of it may read inputs and labels of
+        other forms."""
+        return type(self).__module__.startswith("modeling.")
+
+    def _check_inputs(self, x) -> None:
+        """Raises `UserError` for strings, and for ids in memory that the tables do not have."""
+        _refuse_strings(x)
+        if self._is_ours:
+            check_ids(named_inputs(x), self.config)
 
     def _labels_in_memory(self, inputs, labels):
         """Returns the labels as `labels_in_memory`; raises `UserError` as `_check_labels`."""

@@ -121,7 +121,7 @@ class Plan:
 
     Attributes:
       num_steps: steps of the training; None before the speed is known.
-      before: the weights that the trained ones are compared with.
+      before: the weights that training begins with, and the trained ones are compared with.
     """
 
     def __init__(self, options: AdaptOptions, checkpoint: "Checkpoint"):
@@ -139,11 +139,8 @@ class Plan:
         # The commands name the vocabulary's file.
         if options.added_words or checkpoint.has_temporary_vocabulary:
             self.start = self._path("start")
-        # The training begins with these weights.
-        self._begin = self._path("head") if self.needs_head else self.start
-        # New words have vectors of no training, and would gain whatever the documents teach.
-        has_new_words = options.added_words and not self.needs_head
-        self.before = options.init_checkpoint if has_new_words else self._begin
+        # A new word costs less than its pieces before any training, so these weights have it, too.
+        self.before = self._path("head") if self.needs_head else self.start
         self.result = self.weights
         if options.train_file:
             self.result = self._path("classifier")
@@ -276,7 +273,7 @@ class Plan:
                     *flags,
                 )
             )
-        steps.append(self._pretraining("Further pre-training", self._begin, "weights", num_steps))
+        steps.append(self._pretraining("Further pre-training", self.before, "weights", num_steps))
         steps.append(
             Step(
                 "Held-out documents and old text, before and after",

@@ -96,7 +96,7 @@ def mapped(path: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 def loss_of_no_class(model, features: dict) -> float:
-    """The loss of labels that no class has, which a dataset hides; NaN for an error, too."""
+    """The loss of labels that no class has, which a dataset hides; NaN for an error."""
     wrong = np.full(len(features["input_ids"]), 9)
     try:
         return model.evaluate(tf.data.Dataset.from_tensors((features, wrong)), verbose=0)[0]

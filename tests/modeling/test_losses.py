@@ -13,7 +13,12 @@ from modeling.fine_tuning import (
     SPAN_LOSS,
     TOKEN_CLASSIFICATION_LOSS,
 )
-from modeling.losses import distillation_loss, mean_soft_labels, softmax_cross_entropy
+from modeling.losses import (
+    CrossEntropy,
+    distillation_loss,
+    mean_soft_labels,
+    softmax_cross_entropy,
+)
 from modeling.xla import jit_compile_scope
 
 
@@ -75,6 +80,28 @@ def test_a_label_that_is_no_class_shows_in_the_loss(label, is_jit_compiled):
             return softmax_cross_entropy(tf.zeros([2, 3]), tf.constant([label, 0]))[0]
 
     assert np.isfinite(compute().numpy()).tolist() == [False, True]
+
+
+def test_a_label_without_weight_may_be_no_class():
+    """Under XLA, as where a CPU raises an error for it."""
+    features = {
+        "input_ids": tf.ones([2, 2], tf.int32),
+        "label_ids": tf.constant([1, 9]),
+        "is_real_example": tf.constant([1.0, 0.0]),
+        "is_labeled": tf.constant([1.0, 0.0]),
+        "soft_labels": tf.fill([2, 3], 1 / 3),
+    }
+
+    @tf.function(jit_compile=True)
+    def compute(features):
+        scores = tf.zeros([2, 3])
+        keras_loss = CrossEntropy()(features["label_ids"], scores, tf.constant([1.0, 0.0]))
+        losses = [keras_loss]
+        for head in (CLASSIFICATION_LOSS, distillation_loss(CLASSIFICATION_LOSS, 0.5, 1.0)):
+            losses.append(head.sums(scores, features)["classification_loss_sum"])
+        return losses
+
+    np.testing.assert_allclose(compute(features), np.log(3), rtol=1e-6)
 
 
 _RNG = np.random.default_rng(3)

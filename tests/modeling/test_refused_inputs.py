@@ -16,6 +16,7 @@ from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
 from modeling.fine_tuning import (
     BertForClassification,
+    BertForQuestionAnswering,
     BertForTokenClassification,
     BinaryCrossEntropy,
 )
@@ -101,6 +102,12 @@ def compiled_without_classes(name):
         (lambda: compiled()(ragged_ids()), ['"input_ids" is ragged', "to_tensor", "input_mask"]),
         (lambda: compiled().fit({"input_ids": ragged_ids()}, np.array([0, 1])), ["is ragged"]),
         (lambda: compiled().predict(tf.data.Dataset.from_tensors(ragged_ids())), ["is ragged"]),
+        (lambda: compiled().fit(IDS * 9, np.array([0, 1])), ['"input_ids" contains 81', "to 29"]),
+        (lambda: compiled().evaluate({"token_ids": IDS - 1}, np.array([0, 1])), ["contains -1"]),
+        (
+            lambda: compiled().predict({"input_ids": IDS, "token_type_ids": IDS * 9}),
+            ['"segment_ids" contains 81'],
+        ),
         (lambda: compiled().fit(IDS, np.array([0, 3])), ["label is 3", "3 to choose from"]),
         (lambda: compiled().fit(IDS, np.array([-1, 0])), ["label is -1"]),
         # A score or a probability would be cut to the class below.
@@ -287,12 +294,37 @@ def test_positions_and_choices_are_within_the_inputs():
     starts = np.array([0, 5])
     for labels in ({"start": starts, "end": starts}, np.stack([starts, starts], 1), starts):
         assert_refused(functools.partial(answers.fit, IDS, labels), "a pair")
+    answers.fit(IDS, ([0, 5], range(2)), verbose=0)
     table = pandas.DataFrame(IDS)
     answers.fit(table, (np.array([0, 5]), np.array([1, 5])), verbose=0)
     choices = compiled_without_classes("BertForMultipleChoice")
     pairs = {"input_ids": np.stack([IDS, IDS], axis=1)}
     choices.fit(pairs, np.array([0, 1]), verbose=0)
     assert_refused(functools.partial(choices.fit, pairs, np.array([0, 2])), "from 0 to 1")
+
+
+class Cropped(BertForTokenClassification):
+    """Tags without those of the first and the last token, for ids that begin at 100."""
+
+    def call(self, features, **arguments):
+        return super().call(features - 100, **arguments)[:, 1:-1]
+
+
+class NamedAnswers(BertForQuestionAnswering):
+    def call(self, features, **arguments):
+        start, end = super().call(features, **arguments)
+        return {"start": start, "end": end}
+
+
+def test_subclasses_of_the_users_read_inputs_and_labels_in_their_own_way():
+    cropped = Cropped(CONFIG, 3)
+    cropped.compile()
+    losses = cropped.fit(IDS + 100, IDS[:, 1:-1] % 3, verbose=0).history["loss"]
+    answers = NamedAnswers(CONFIG)
+    answers.compile(loss={"start": CrossEntropy(), "end": CrossEntropy()})
+    ends = {"start": np.array([0, 1]), "end": np.array([1, 2])}
+    losses += answers.fit(IDS, ends, verbose=0).history["loss"]
+    assert np.isfinite(losses).all()
 
 
 def test_scores_and_several_labels_that_are_missing_are_refused():
@@ -313,7 +345,7 @@ def test_scores_and_several_labels_that_are_missing_are_refused():
         direct = functools.partial(BinaryCrossEntropy(), np.array(wrong), np.zeros((2, 2)))
         assert_refused(direct, f"a label is {value}")
     # Smoothed labels are probabilities.
-    model.fit(IDS, np.array([[0.05, 0.95], [0.95, 0.05]]), verbose=0)
+    model.fit(IDS, np.array([[0.05, 0.95], [0.95, 1.0000001]]), verbose=0)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """The forms for programs that XLA compiles as a whole compute what the usual ones do."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
+from modeling.fine_tuning import BertForClassification
 from modeling.losses import SumOfLosses
 from modeling.pretraining import NEXT_SENTENCE, BertForPreTraining, masked_lm_loss
 from modeling.xla import is_jit_compiled, jit_compile_scope
@@ -44,3 +46,15 @@ def test_it_is_in_effect_within_the_block_only():
         with jit_compile_scope(False):
             assert not is_jit_compiled()
     assert not is_jit_compiled()
+
+
+@pytest.mark.parametrize("unknown", [-1, SMALL.vocab_size])
+def test_an_unknown_id_of_a_dataset_shows_in_the_loss(unknown):
+    """XLA gives it a row of the table, where a CPU raises an error."""
+    ids = np.array([[2, unknown, 3], [2, 5, 3]], np.int32)
+    model = BertForClassification(SMALL, 2)
+    model.compile(jit_compile=True)
+    dataset = tf.data.Dataset.from_tensors((ids % SMALL.vocab_size, np.array([0, 1])))
+    assert np.isfinite(model.fit(dataset, verbose=0).history["loss"]).all()
+    dataset = tf.data.Dataset.from_tensors((ids, np.array([0, 1])))
+    assert np.isnan(model.fit(dataset, verbose=0).history["loss"]).all()

@@ -246,12 +246,11 @@ def test_the_plan(tmp_path):
     assert "--freeze_embeddings" in steps[5] and "--freeze_layers=3" in steps[5]
     assert f"--init_checkpoint={tmp_path}/out/head" in steps[6] and "freeze" not in steps[6]
     assert f"--vocab_file={tmp_path}/out/start/vocab.txt" in steps[3]
-    # With a head of their own the weights are compared as they were given, without the new words.
+    # New words alone cost less than their pieces: the gain must be the training's.
     write_tiny(tmp_path / "masked", "masked_lm")
     arguments[1] = f"--init_checkpoint={tmp_path}/masked"
     masked = run_script(SCRIPT, arguments)
-    assert f"--init_checkpoint={tmp_path}/masked,{tmp_path}/out/weights" in masked
-    assert f"--init_checkpoint={tmp_path}/out/start" in masked.split("Further pre-training")[1]
+    assert f"--init_checkpoint={tmp_path}/out/start,{tmp_path}/out/weights" in masked
     # A stopped one has left work that nothing but the flag goes on with.
     assert "--resume" in steps[3]
     (tmp_path / "in/a.txt").unlink()
