@@ -44,7 +44,7 @@ def highest(schedule, steps):
     return max(rates)
 
 
-parts = [f"{name} " + " ".join(f"{highest(make, steps):.2f}" for steps in (1, 2, 10)) for name, make in schedules.items()]
+parts = [f"{key} " + " ".join(f"{highest(make, steps):.2f}" for steps in (1, 2, 10)) for key, make in schedules.items()]
 version = importlib.metadata.version("pytorch-scheduler")
 print(f"pytorch-scheduler {version}, highest rate after 1, 2 and 10 steps of warmup: {', '.join(parts)}")
 PYTHON
