@@ -548,7 +548,7 @@ def check_scores(values: np.ndarray) -> None:
 
 def _refuse_texts(values: np.ndarray, expected: str) -> None:
     if values.dtype.kind not in "iufb":
-        raise UserError(f"the labels are texts such as {values.flat[0]!r}: {expected}")
+        raise UserError(f"the labels are texts such as {str(values.flat[0])!r}: {expected}")
 
 
 class _Calls(threading.local):
