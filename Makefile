@@ -53,7 +53,8 @@ $(VENV)/.complete-NEWEST: resolution := highest
 $(VENV)/.complete-LOWEST $(VENV)/.complete-NEWEST: $(VENV)/.complete pyproject.toml
 	$(BIN)/python -m pip install --disable-pip-version-check uv
 	$(BIN)/python -m uv pip compile --quiet --resolution=$(resolution) --extra=text --output-file=$@.txt pyproject.toml
-	$(BIN)/python -m uv pip install --compile-bytecode --python=$(BIN)/python --requirements=$@.txt
+	@# tf-models-official brings a pandas that does not go with the lowest NumPy.
+	$(BIN)/python -m uv pip install --compile-bytecode --python=$(BIN)/python --requirements=$@.txt pandas
 	touch $@
 
 # The closure of every exact version with the digests of its files, for all platforms and Pythons; keeps what is there.
