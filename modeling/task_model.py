@@ -282,8 +282,9 @@ class BertTaskModel(Checkpointed, keras.Model):
         """Trains the model as `keras.Model.fit`.
 
         Raises:
-          UserError: strings, missing or impossible labels, class weights for labels that are no
-            classes, or what several devices would not do as one does.
+          UserError: strings, ids that the vocabulary lacks, missing or impossible labels, class
+            weights for labels that are no classes, or what several devices would not do as one
+            does.
         """
         self._check_training(x, kwargs.get("class_weight"))
         y = self._labels_in_memory(x, y)
@@ -309,15 +310,16 @@ class BertTaskModel(Checkpointed, keras.Model):
             return super().test_on_batch(*args, **kwargs)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
-        """Evaluates the model as `keras.Model.evaluate`; `UserError` for strings and for labels
-        that are no classes."""
+        """Evaluates the model as `keras.Model.evaluate`; `UserError` for strings, ids that the
+        vocabulary lacks and labels that are no classes."""
         self._check_inputs(x)
         y = self._labels_in_memory(x, y)
         with self._ready_again():
             return super().evaluate(x, y, *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
-        """Computes the outputs as `keras.Model.predict`; `UserError` for strings."""
+        """Computes the outputs as `keras.Model.predict`; `UserError` for strings and for ids that
+        the vocabulary lacks."""
         self._check_inputs(x)
         check_compilation(self)
         return super().predict(x, *args, **kwargs)
