@@ -34,8 +34,11 @@ _SIMILARITY = 0.8
 # A compressed file that is read whole may unpack to so many bytes, or to so many times its size.
 _UNPACKED_BYTES = 64 << 20
 _MOST_PACKED = 100
+# The ending of a result that is written compressed.
+GZIPPED = ".gz"
+_GZIP_LEVEL = 6
 # Endings of names of compressed files, which are recognized by their first bytes.
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+COMPRESSED = (GZIPPED, ".bz2", ".xz", ".zst")
 _GZIP = b"\x1f\x8b"
 # The second ending is that of a file without content.
 _BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
@@ -218,7 +221,7 @@ def state(path: str) -> list:
 def copy(source: str, target: str) -> None:
     """Copies a file's content, between any two file systems; the target appears when it is
     complete."""
-    with open_file(source, "rb") as file, atomic_write(target, "wb") as result:
+    with open_file(source, "rb") as file, _complete_file(target, "wb") as result:
         shutil.copyfileobj(file, result, _COPY_BYTES)
 
 
@@ -477,7 +480,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
     renamed over an existing file; it is removed if the block raises. Temporary files of the same
     name that a killed process left are removed. The new file inherits the permissions of an
     existing one; a symbolic link is replaced itself. Writes to a device, a pipe or `/dev/stdout`
-    are direct.
+    are direct. The content is gzipped if the name ends in ".gz".
 
     Args:
       mode: "w" (UTF-8 text, newlines as given) or "wb".
@@ -486,6 +489,22 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
       UserError: the disk is full or the directory can't be written.
       BrokenPipeError: the program that reads a pipe has ended.
     """
+    if not path.endswith(GZIPPED):
+        with _complete_file(path, mode) as file:
+            yield file
+        return
+    with contextlib.ExitStack() as stack:
+        packed = stack.enter_context(_complete_file(path, "wb"))
+        # The header has neither name nor time, so that equal contents give equal bytes.
+        content: Any = stack.enter_context(gzip.GzipFile("", "wb", _GZIP_LEVEL, packed, mtime=0))
+        if "b" not in mode:
+            content = stack.enter_context(io.TextIOWrapper(content, encoding="utf-8", newline=""))
+        yield content
+
+
+@contextlib.contextmanager
+def _complete_file(path: str, mode: str) -> Iterator[IO]:
+    """Opens a file of just the bytes that are written; see `atomic_write`."""
     locks.check_held()
     _check_command_output(path)
     temporary = None

@@ -268,7 +268,7 @@ class PredictOptions(FileOptions, TableOptions, TaskOptions, InferenceSettings):
     @property
     def writes_csv(self) -> bool:
         """Whether a table is written with all its columns; else JSON lines are."""
-        return self.output_file.lower().endswith(".csv")
+        return format_of(self.output_file) == "csv"
 
     def check(self) -> None:
         super().check()

@@ -15,7 +15,6 @@ import collections
 import contextlib
 import dataclasses
 import functools
-import gzip
 import hashlib
 import itertools
 import json
@@ -482,12 +481,14 @@ def write_corpus(parts: Iterable[SplitPart], options: CorpusOptions) -> dict[str
       UserError: there is no text at all, or an output can't be written. No output exists then.
     """
     with contextlib.ExitStack() as stack:
-        main = _open_writer(options.output_file, stack)
+        main = CorpusWriter(stack.enter_context(files.atomic_write(options.output_file, "wb")))
         written = {options.output_file: main}
         # No document is held out without the file, see `CorpusOptions.check`.
         held_out = main
         if options.held_out_file:
-            held_out = _open_writer(options.held_out_file, stack)
+            held_out = CorpusWriter(
+                stack.enter_context(files.atomic_write(options.held_out_file, "wb"))
+            )
             written[options.held_out_file] = held_out
         for part in parts:
             writer = held_out if part.held_out else main
@@ -500,15 +501,6 @@ def write_corpus(parts: Iterable[SplitPart], options: CorpusOptions) -> dict[str
         if not main.documents:
             raise UserError("--input_file: there is no text in the input")
     return written
-
-
-def _open_writer(path: str, stack: contextlib.ExitStack) -> CorpusWriter:
-    file: Any = stack.enter_context(files.atomic_write(path, "wb"))
-    if not path.endswith(".gz"):
-        return CorpusWriter(file)
-    # The header has neither name nor time, so that equal texts give equal bytes.
-    zipped: Any = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
-    return CorpusWriter(zipped)
 
 
 def num_characters(part: DocumentPart) -> int:

@@ -24,7 +24,6 @@ _MARKUP = {
 }
 # Read by the readers of `prepare_corpus.py`.
 _TEXTS = (".txt", ".text", ".rst", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
 def run(options: FolderOptions) -> None:
@@ -76,7 +75,7 @@ def run(options: FolderOptions) -> None:
 def extension(path: str) -> str:
     """Returns the extension that shows the format of a file, in lower case: ".md" of "a.MD.gz"."""
     name = path.lower()
-    for suffix in _COMPRESSED:
+    for suffix in files.COMPRESSED:
         name = name.removesuffix(suffix)
     return os.path.splitext(name)[1]
 

@@ -237,6 +237,25 @@ def test_permissions_are_ordinary_or_those_of_the_old_file(tmp_path):
     assert (tmp_path / "new").stat().st_mode & 0o055 == 0o055
 
 
+def test_a_result_whose_name_ends_in_gz_is_gzipped(place):
+    for name, mode, content in (("t.gz", "w", "é\r\n" * 9), ("b.csv.gz", "wb", b"\0\n" * 9)):
+        path, again = f"{place}/{name}", f"{place}/again_{name}"
+        for target in (path, again):
+            with files.atomic_write(target, mode) as file:
+                file.write(content)
+        expected = content if isinstance(content, bytes) else content.encode()
+        assert gzip.decompress(read(path, "rb")) == expected
+        # Equal contents are equal bytes, and a copy is not packed twice.
+        assert read(path, "rb") == read(again, "rb")
+        files.copy(path, f"{place}/copy_{name}")
+        assert read(path, "rb") == read(f"{place}/copy_{name}", "rb")
+    with pytest.raises(ValueError, match="half way"), files.atomic_write(f"{place}/torn.gz"):
+        raise ValueError("half way")
+    with pytest.raises(UserError, match=r"--output_file: .*by gzip only"):
+        outputs.check_output_file(f"{place}/t.jsonl.xz", "output_file")
+    assert len(files.list_directory(place)) == 6
+
+
 def test_a_link_is_replaced_and_not_followed(tmp_path):
     (tmp_path / "far.txt").write_text("kept")
     (tmp_path / "link.txt").symlink_to("far.txt")

@@ -1,4 +1,5 @@
 import csv
+import gzip
 import io
 import json
 
@@ -44,7 +45,8 @@ def predict(checkpoint, tmp_path, text, name="in.csv", output="out.csv", **flags
     options = PredictOptions(**values, given=frozenset(values))
     options.check()
     run(options)
-    return (tmp_path / output).read_text()
+    content = (tmp_path / output).read_bytes()
+    return (gzip.decompress(content) if output.endswith(".gz") else content).decode()
 
 
 def rows_of(text):
@@ -108,6 +110,11 @@ def test_repeated_ids_are_counted(checkpoints, tmp_path, capfd):
     assert (
         "1 rows have the id of an earlier one, the first is '1' in line 4" in capfd.readouterr().err
     )
+
+
+def test_a_compressed_name_is_answered_in_its_format(checkpoints, tmp_path):
+    expected = predict(checkpoints["class"], tmp_path, TABLE)
+    assert predict(checkpoints["class"], tmp_path, TABLE, output="out.csv.gz") == expected
 
 
 def test_parquet_comes_back_as_csv(checkpoints, tmp_path):
