@@ -207,6 +207,14 @@ def file_size(path: str) -> int:
     return state(path)[1]
 
 
+def leads_out(name: str) -> bool:
+    """Whether the name of a file, in a stranger's file, leads out of the directory it is meant for.
+
+    A stranger must not choose which files are read.
+    """
+    return os.path.isabs(name) or is_remote(name) or ".." in re.split(r"[/\\]", name)
+
+
 def state(path: str) -> list:
     """Returns [absolute path, bytes, time of the last change in nanoseconds].
 

@@ -56,12 +56,10 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, str
       QuestionId--Filename.
 
     Raises:
-      UserError: `qa_file` is not JSON or not in TriviaQA's format (names the key), an article is
-        not UTF-8, all articles are missing, or there is no example.
+      UserError: `qa_file` is not JSON or not in TriviaQA's format (names the key), an article lies
+        outside of `evidence_dir` or is not UTF-8, all articles are missing, or there is no example.
     """
-    contents = json_files.read(qa_file)
-    json_files.check_object(contents, _FIELDS, qa_file)
-    entries = contents["Data"]
+    entries = _read_questions(qa_file)
     # Articles recur under several questions.
     read_context = functools.cache(functools.partial(_read_start, evidence_dir, max_tokens))
     articles: dict[str, dict] = {}
@@ -135,6 +133,22 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, str
     return {"version": "1.1", "data": list(articles.values())}, "\n".join(report)
 
 
+def _read_questions(qa_file: str) -> list[dict]:
+    """Returns the questions of a file; the first of equal ids counts, and the others are said."""
+    contents = json_files.read(qa_file)
+    json_files.check_object(contents, _FIELDS, qa_file)
+    entries: dict[str, dict] = {}
+    for entry in contents["Data"]:
+        entries.setdefault(entry["QuestionId"], entry)
+        for filename in _titles(entry):
+            if files.leads_out(filename):
+                raise UserError(f"{qa_file}: {filename!r} leads out of --evidence_dir")
+    repeated = len(contents["Data"]) - len(entries)
+    if repeated:
+        say(f"warning: {repeated:,} questions left out: their ids are there before")
+    return list(entries.values())
+
+
 def _titles(entry: dict) -> dict[str, str]:
     """Returns file name → title of a question's articles; the first of equal names counts."""
     titles: dict[str, str] = {}
@@ -197,12 +211,13 @@ def _read_start(directory: str, max_tokens: int, filename: str) -> str | None:
     try:
         with files.open_file(path) as file:
             text = file.read().lstrip()
-    except (FileNotFoundError, IsADirectoryError):
-        return None
     except UnicodeDecodeError as error:
         raise UserError(
             f"{path} is not UTF-8 ({error.reason}): fix it, or remove it and it is left out"
         ) from None
+    # The last is Python's for a name with a NUL.
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError):
+        return None
     # str.split() keeps everything after the last split in one piece.
     rest = "".join(text.split(maxsplit=max_tokens)[max_tokens:])
     return text[: len(text) - len(rest)].rstrip()

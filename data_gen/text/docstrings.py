@@ -89,12 +89,12 @@ def run(options: DocstringOptions) -> None:
                 # A dict drops repetitions and keeps the order, which a set would not.
                 unique = dict.fromkeys(paragraphs)
                 new = [paragraph for paragraph in unique if paragraph.casefold() not in seen]
-                seen.update(paragraph.casefold() for paragraph in new)
                 text = "\n".join(new)
                 words = len(text.split())
                 # Words are counted after the repetitions are gone, or licenses would pass the limit
                 # each time.
                 if words >= options.min_words:
+                    seen.update(paragraph.casefold() for paragraph in new)
                     file.write(json_files.line_of({"package": package, "text": text}))
                     num_documents += 1
                     num_words += words

@@ -12,7 +12,6 @@ writes.
 
 import dataclasses
 import os
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -383,10 +382,8 @@ def _modules(directory: str) -> list[tuple[str, str]]:
     # Classes were renamed between versions: only the last part of the name stayed.
     for row in rows:
         json_files.check_object(row, {"type": str, "path": str}, path)
-        # A stranger must not choose which files are read.
         folder = row["path"]
-        parts = re.split(r"[/\\]", folder)
-        if os.path.isabs(folder) or files.is_remote(folder) or ".." in parts:
+        if files.leads_out(folder):
             raise UserError(
                 f"{path}: {folder!r} leads out of the directory of the model: the folders of "
                 "modules must be in it"

@@ -114,6 +114,14 @@ def test_the_command(source, tmp_path, capsys):
     )
 
 
+def test_a_question_that_is_there_twice_counts_once(source, capsys):
+    twice = [*ENTRIES, entry("tc_1", "Who sings?", ["Lee"], "Grey_Harbour.txt")]
+    once, _ = convert(source[0], source[1], 400)
+    contents, _ = convert(write(pathlib.Path(source[1]).parent, twice), source[1], 400)
+    assert contents == once
+    assert capsys.readouterr().out.startswith("warning: 1 questions left out")
+
+
 @pytest.mark.parametrize("max_tokens", [1, 3, 505, 600])
 def test_the_first_tokens_of_an_article(source, max_tokens):
     contents, _ = convert(
@@ -154,6 +162,9 @@ def test_which_name_is_found_where(context, names, others, expected):
             {"EntityPages": [{"Filename": "None.txt"}]},
             r"--evidence_dir: .* holds none of the 1 files .* e.g. None.txt",
         ),
+        ({"EntityPages": [{"Filename": "a\0.txt"}]}, "--evidence_dir: .* none of the 1 files"),
+        ({"EntityPages": [{"Filename": "/etc/hostname"}]}, "leads out of --evidence_dir"),
+        ({"EntityPages": [{"Filename": "a/../../qa.json"}]}, "leads out of --evidence_dir"),
         ({"EntityPages": []}, "no example comes of its 1 questions and 0 articles"),
         (
             {"EntityPages": [{"Filename": "Empty.txt"}]},

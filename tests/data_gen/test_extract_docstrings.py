@@ -122,6 +122,20 @@ def test_installed_packages():
         docstrings.find_source_files(["absl", "no_such_thing"])
 
 
+def test_a_paragraph_of_a_docstring_that_is_too_short_is_written_where_it_comes_again(
+    tmp_path, monkeypatch
+):
+    paragraph = "This paragraph is repeated in the files of the package."
+    (tmp_path / "a.py").write_text(f'"""{paragraph}"""\n')
+    (tmp_path / "b.py").write_text(f'"""{paragraph}\n\nOnly here there is more to be read."""\n')
+    sources = [docstrings._Source("p", str(tmp_path / name), 1) for name in ("a.py", "b.py")]
+    monkeypatch.setattr(docstrings, "find_source_files", lambda packages: sources)
+    output = tmp_path / "out.jsonl"
+    run_command(DocstringOptions, docstrings.run, output_file=output, min_words=12)
+    (record,) = map(json.loads, output.read_text().splitlines())
+    assert record["text"].splitlines()[0] == paragraph
+
+
 def test_same_output_for_any_number_of_workers(tmp_path):
     for workers in (1, 3):
         done = subprocess.run(
