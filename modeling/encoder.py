@@ -112,10 +112,7 @@ class Embeddings(Configured, keras.layers.Layer):
         # The table is float32, so the sum is exact before LayerNorm in mixed precision, too.
         total = lookup(self.word_embeddings, input_ids)  # [B, S, H]
         if training or dropout is not None:
-            # A CPU raises an error for unknown ids; XLA and GPUs would give them some row. Exports
-            # have their ids from a tokenizer.
-            is_known = (input_ids >= 0) & (input_ids < self.config.vocab_size)
-            total = total + ops.log(ops.cast(is_known, "float32"))[:, :, None]
+            total = total + self._missing_rows(input_ids, segment_ids, position_ids)
         # With a single row there is nothing to tell apart, whatever a tokenizer numbers.
         if segment_ids is None or self.config.type_vocab_size == 1:
             total = total + self.token_type_embeddings[0]
@@ -134,6 +131,19 @@ class Embeddings(Configured, keras.layers.Layer):
             positions = ops.arange(length, dtype="int32") if position_ids is None else position_ids
             total = total + lookup(self.position_embeddings, positions)
         return self.dropout(self.layer_norm(total), dropout=dropout, training=training)
+
+    def _missing_rows(self, input_ids, segment_ids, position_ids):
+        """Returns float32 [B, S, 1]: 0, and -infinity where a table has no such row.
+
+        A CPU raises an error for unknown ids and positions; XLA and GPUs would give them some row,
+        and segments have none anywhere. Exports have theirs from a tokenizer.
+        """
+        is_known = (input_ids >= 0) & (input_ids < self.config.vocab_size)
+        if segment_ids is not None and self.config.type_vocab_size > 1:
+            is_known &= (segment_ids >= 0) & (segment_ids < self.config.type_vocab_size)
+        if position_ids is not None:
+            is_known &= (position_ids >= 0) & (position_ids < self.config.max_position_embeddings)
+        return ops.log(ops.cast(is_known, "float32"))[:, :, None]
 
 
 @register

@@ -465,6 +465,25 @@ class SpanLoss(HeadLoss):
         return features, self.labels(features), (weights, weights)
 
 
+def check_reads_logits(loss) -> None:
+    """Raises `UserError` for losses of `keras.Model.compile` that take logits for probabilities."""
+    of_probabilities = (
+        keras.losses.binary_crossentropy,
+        keras.losses.binary_focal_crossentropy,
+        keras.losses.categorical_crossentropy,
+        keras.losses.categorical_focal_crossentropy,
+        keras.losses.sparse_categorical_crossentropy,
+    )
+    for part in keras.tree.flatten(loss):
+        # Keras takes names, functions, classes and objects.
+        part = keras.losses.get(part)
+        if part in of_probabilities or getattr(part, "from_logits", None) is False:
+            raise UserError(
+                f"loss={loss}: it takes the model's logits for probabilities: leave it out, or "
+                "give a loss of keras.losses with from_logits=True"
+            )
+
+
 def known_labels(logits, labels, weights=None) -> tuple:
     """Flattens labels of any number of axes to rows; those to ignore get a weight of 0.
 

@@ -29,7 +29,7 @@ from modeling.fit import (
     shapes_of,
 )
 from modeling.layers import add_bias, matmul_transposed, truncated_normal
-from modeling.losses import HeadLoss, recorded_means
+from modeling.losses import HeadLoss, check_reads_logits, recorded_means
 from modeling.optimizer import BertAdamW, ReplicatedLossScale
 from modeling.saving import Checkpointed, Configured, check_config
 from modeling.xla import jit_compile_scope
@@ -191,12 +191,17 @@ class BertTaskModel(Checkpointed, keras.Model):
           metrics, weighted_metrics: as in Keras; "auto" for those of the task if the loss is "auto"
             and there are no `metrics`, else none.
           kwargs: the other arguments of `keras.Model.compile`.
+
+        Raises:
+          UserError: a loss takes logits for probabilities, as Keras' cross-entropies do by default.
         """
         if optimizer == "auto":
             optimizer = BertAdamW()
         if loss == "auto":
             defaults = self.compile_defaults()
         else:
+            if self._is_ours:
+                check_reads_logits(loss)
             defaults = {"loss": loss}
         default_metrics = defaults.pop("weighted_metrics", None)
         if weighted_metrics == "auto":

@@ -233,11 +233,27 @@ def test_a_loss_of_the_users_reads_labels_in_its_own_way():
         target = labels if isinstance(loss, sparse) else np.array([[-1, 1], [1, -1]])
         history = model.fit(IDS, target, verbose=0).history
         assert np.isfinite(history["loss"]).all()
-    name = "sparse_categorical_crossentropy"
-    for loss in (sparse(from_logits=True), name, sparse, [name], {"logits": name}):
+    for loss in (sparse(from_logits=True), [CrossEntropy()], {"logits": sparse(from_logits=True)}):
         model.compile(loss=loss)
         assert_refused(functools.partial(model.fit, IDS, labels), "label is -1")
         assert_refused(functools.partial(model.fit, IDS, np.eye(2)), "labels.argmax(-1)")
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "sparse_categorical_crossentropy",
+        keras.losses.binary_crossentropy,
+        keras.losses.SparseCategoricalCrossentropy,
+        [keras.losses.CategoricalFocalCrossentropy()],
+        {"logits": "bce"},
+    ],
+    ids=str,
+)
+def test_a_loss_of_probabilities_is_refused(loss):
+    assert_refused(functools.partial(classifier(classes=2).compile, loss=loss), "from_logits=True")
+    # A class of the user's may return probabilities.
+    NamedAnswers(CONFIG).compile(loss=loss)
 
 
 @pytest.mark.parametrize("method", ["fit", "evaluate", "validation_data"])
