@@ -407,12 +407,27 @@ class BertTaskModel(Checkpointed, keras.Model):
             "models of 8 bits"
         )
 
+    def get_compile_config(self) -> dict:
+        """Returns Keras' configuration, with the positions in `weights` of what the optimizer
+        trained: layers may have been frozen after its first step."""
+        config = super().get_compile_config()
+        if config and self.optimizer is not None and self.optimizer.built:
+            positions = {id(weight): position for position, weight in enumerate(self.weights)}
+            trained = self.optimizer._trainable_variables
+            config["trained"] = [positions[id(variable)] for variable in trained]
+        return config
+
     def compile_from_config(self, config: dict) -> None:
         """Compiles the model as it was saved; called by `keras.models.load_model`."""
-        self.compile(**keras.saving.deserialize_keras_object(config))
+        config = keras.saving.deserialize_keras_object(config)
+        trained = config.pop("trained", None)
+        self.compile(**config)
         # A built optimizer has its variables, so that their saved values can be loaded.
         if self.optimizer is not None:
-            self.optimizer.build(self.trainable_variables)
+            weights = self.trainable_variables
+            if trained is not None:
+                weights = [self.weights[position] for position in trained]
+            self.optimizer.build(weights)
 
     def get_config(self) -> dict:
         # The encoder may have LoRA, which the configuration alone does not contain, and several

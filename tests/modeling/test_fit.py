@@ -331,6 +331,20 @@ def test_what_is_frozen_between_two_calls_of_fit_keeps_its_bits():
     assert np.any(model.encoder.layers[0].attention.query.lora_kernel_b)
 
 
+def test_a_model_that_was_frozen_after_its_first_step_trains_on_from_its_file(tmp_path):
+    model = fine_tuning.BertForClassification(TINY, 3)
+    model.compile(BertAdamW(0.1))
+    model.fit(FEATURES["input_ids"], CLASSES, verbose=0)
+    freeze_layers(model, 1)
+    model.fit(FEATURES["input_ids"], CLASSES, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    for each in (model, loaded):
+        each.fit(FEATURES["input_ids"], CLASSES, shuffle=False, verbose=0)
+    for weight, expected in zip(loaded.weights, model.weights, strict=True):
+        np.testing.assert_array_equal(weight, expected)
+
+
 def test_means_of_weights_stay_their_own_where_others_are_frozen():
     ids = FEATURES["input_ids"]
     model = fine_tuning.BertForClassification(TINY, 3)
