@@ -13,6 +13,8 @@ import numpy as np
 # Below this p a difference is called significant.
 LEVEL = 0.05
 _NUM_SAMPLES = 2_000
+# A spread of less, as a share of the values, is their rounding.
+_ROUNDING = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +48,9 @@ def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
     else:
         spread = np.ptp(values) + np.ptp(baseline)
     mean = float(values.mean() - baseline.mean())
-    # The tests divide by the spread, which is NaN if a run has diverged.
-    if min(len(values), len(baseline)) < 2 or not spread > 0 or not np.isfinite(spread):
+    rounding = _ROUNDING * max(np.abs(values).max(), np.abs(baseline).max())
+    # The tests divide by the spread. If a run has diverged, both are NaN or infinite.
+    if min(len(values), len(baseline)) < 2 or not spread > rounding:
         return Difference(mean)
     if is_paired:
         test = stats.ttest_rel(values, baseline)

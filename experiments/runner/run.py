@@ -251,7 +251,9 @@ def write_results(
         rows.append({"name": row.name, "columns": columns})
     notes = list(plan.notes)
     if num_degenerate:
-        notes.append(f"†: {num_degenerate} runs predict the same for every example.")
+        notes.append(
+            f"†: {num_degenerate} values, of runs that predict the same for every example."
+        )
     notes += _compare(plan, rows)
     missing = sorted(plan.result_jobs() - complete)
     if missing:
@@ -299,7 +301,8 @@ def _compare(plan: PlannedExperiment, rows: Sequence[Mapping]) -> list[str]:
 def _read_values(
     row: Row, column_name: str, jobs: Mapping[int, Job], complete: frozenset[str]
 ) -> tuple[dict[int, float], int]:
-    """Reads the values of a row in a column by seed, and counts runs that predict the same always.
+    """Reads the values of a row in a column by seed, and counts values of runs that always predict
+    the same.
 
     Seeds whose job is not complete, or has no labels to score, are left out of mean and deviation.
     """

@@ -248,7 +248,7 @@ def test_a_row_of_fixed_activations_is_found_in_the_selection(tmp_path):
     options = ExperimentOptions(output_dir=str(tmp_path))
     path = write_results(plan, options, frozenset({"features"}))
     text = pathlib.Path(path).read_text()
-    assert "25.0 ± 0.0 † (94.9)" in text and "3 runs predict the same" in text
+    assert "25.0 ± 0.0 † (94.9)" in text and "3 values, of runs that predict the same" in text
 
 
 def _job(folder: pathlib.Path, name: str, files: dict[str, dict]) -> Job:
