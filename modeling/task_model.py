@@ -309,10 +309,12 @@ class BertTaskModel(Checkpointed, keras.Model):
         with self._ready_again():
             return super().train_on_batch(x, y, sample_weight, class_weight, return_dict)
 
-    def test_on_batch(self, *args, **kwargs):
-        """Evaluates the model on a batch as `keras.Model.test_on_batch`."""
+    def test_on_batch(self, x, *args, **kwargs):
+        """Evaluates the model on a batch as `keras.Model.test_on_batch`; `UserError` as in
+        `train_on_batch`."""
+        self._check_inputs(x)
         with self._ready_again():
-            return super().test_on_batch(*args, **kwargs)
+            return super().test_on_batch(x, *args, **kwargs)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """Evaluates the model as `keras.Model.evaluate`; `UserError` for strings, ids that the
@@ -328,6 +330,11 @@ class BertTaskModel(Checkpointed, keras.Model):
         self._check_inputs(x)
         check_compilation(self)
         return super().predict(x, *args, **kwargs)
+
+    def predict_on_batch(self, x):
+        """Computes the outputs as `keras.Model.predict_on_batch`; `UserError` as in `predict`."""
+        self._check_inputs(x)
+        return super().predict_on_batch(x)
 
     def export(
         self,

@@ -256,6 +256,14 @@ def test_a_loss_of_probabilities_is_refused(loss):
     NamedAnswers(CONFIG).compile(loss=loss)
 
 
+def test_ids_of_a_single_batch_are_in_the_tables():
+    model = compiled()
+    model.train_on_batch(IDS, np.array([0, 1]))
+    for call in (model.train_on_batch, model.test_on_batch):
+        assert_refused(functools.partial(call, IDS - 1, np.array([0, 1])), "contains -1")
+    assert_refused(functools.partial(model.predict_on_batch, {"input_ids": IDS - 1}), "contains -1")
+
+
 @pytest.mark.parametrize("method", ["fit", "evaluate", "validation_data"])
 def test_labels_of_pandas_and_lists_are_those_of_an_array(method):
     config = dataclasses.replace(CONFIG, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
