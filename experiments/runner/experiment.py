@@ -259,6 +259,8 @@ class ExperimentOptions(Options):
                     f"--checkpoints={text}: SIZE:DIRECTORY is expected, such as "
                     "base:uncased_L-12_H-768_A-12"
                 )
+        if len(set(self.seeds)) < len(self.seeds):
+            raise UserError(f"--seeds={','.join(map(str, self.seeds))}: a seed is given twice")
         if not self.print_plan and not self.output_dir:
             raise UserError("--output_dir must be given (or --print_plan, which runs nothing)")
         # Flags that take lists and patterns have its jobs' paths in them.

@@ -156,6 +156,7 @@ def test_a_plan_for_people():
         ({}, "--output_dir"),
         ({"output_dir": "a,b"}, "--output_dir=a,b"),
         ({"output_dir": "x", "checkpoints": ("base",)}, "--checkpoints=base"),
+        ({"output_dir": "x", "seeds": (1, 2, 1)}, "--seeds=1,2,1"),
     ],
 )
 def test_options(changes, message):
