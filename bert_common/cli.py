@@ -54,6 +54,13 @@ _HELP = ("--help", "-help", "--helpshort", "-h", "-?", _ALL_HELP)
 # Python objects are ever made from the file.
 _CONFIG = "config"
 _RUN_FLAGS = "flags.json"
+# Flags that absl defines and reads in `app.run`, which the scripts don't start with.
+_ONLY_CHECK = "only_check_args"
+_WITHOUT_EFFECT = (
+    *("pdb", "pdb_post_mortem", "run_with_pdb"),
+    *("profile_file", "run_with_profiling", "use_cprofile_for_profiling"),
+    "log_dir",
+)
 # absl's flag that names files with flags, one a line.
 _FLAG_FILE = "flagfile"
 _TAG = "tag:yaml.org,2002:"
@@ -403,6 +410,11 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
     # TensorFlow and Keras log through absl; --verbosity may set another level.
     logging.set_verbosity(logging.WARNING)
     parsed = _checked(options, flags.FLAGS, sys.argv, positional, reads_inputs=True)
+    for name in _WITHOUT_EFFECT:
+        if flags.FLAGS[name].present:
+            raise UserError(f"--{name}: absl's flag has no effect here: leave it out")
+    if flags.FLAGS[_ONLY_CHECK].value:
+        return 0
     if not isinstance(target, str):
         return target(parsed)
     if target.startswith(_ON_TENSORFLOW):

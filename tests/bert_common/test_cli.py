@@ -313,6 +313,17 @@ def test_debug_adds_the_traceback(script, name):
     assert done.stderr.splitlines()[-1].startswith("error: ")
 
 
+@pytest.mark.parametrize("flag", ["--only_check_args", "--pdb", "--profile_file=x", "--log_dir=x"])
+def test_flags_of_absl_have_their_effect_or_are_refused(script, flag):
+    done = script("--name=print", flag)
+    assert not done.stdout
+    if flag == "--only_check_args":
+        assert (done.returncode, done.stderr) == (0, "")
+        assert script("--rate=1", flag).returncode == 2
+    else:
+        assert done.returncode == 2 and flag.split("=")[0] in done.stderr
+
+
 def _in_a_shell(script, arguments: str, **variables: str) -> subprocess.CompletedProcess:
     python, path = script("--name=status").args[:2]
     return subprocess.run(
