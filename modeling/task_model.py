@@ -421,7 +421,9 @@ class BertTaskModel(Checkpointed, keras.Model):
         if config and self.optimizer is not None and self.optimizer.built:
             positions = {id(weight): position for position, weight in enumerate(self.weights)}
             trained = self.optimizer._trainable_variables
-            config["trained"] = [positions[id(variable)] for variable in trained]
+            # An optimizer may have been built for other weights by its user.
+            if all(id(variable) in positions for variable in trained):
+                config["trained"] = [positions[id(variable)] for variable in trained]
         return config
 
     def compile_from_config(self, config: dict) -> None:
