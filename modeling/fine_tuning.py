@@ -34,6 +34,7 @@ from modeling.losses import (
     WeightedMean,
     check_labels,
     check_scores,
+    check_shape,
     example_weights,
     ops_for,
     row_weights,
@@ -268,14 +269,12 @@ class BinaryCrossEntropy(WeightedMean):
 
     def rows(self, y_true, y_pred, sample_weight) -> tuple:
         classes = y_pred.shape[-1]
-        # Labels of another shape would be broadcast. A Python generator may not say how many axes
-        # its labels have.
-        knows_axes = getattr(y_true.shape, "rank", 2) is not None
-        if knows_axes and (len(y_true.shape) != 2 or y_true.shape[1] not in (classes, None)):
-            raise UserError(
-                f"the labels have the shape {tuple(y_true.shape)}: a 0 or 1 for each of {classes} "
-                "classes is expected, on 2 axes"
-            )
+        # Labels of another shape would be broadcast.
+        check_shape(
+            y_true,
+            ((None, classes),),
+            f"a 0 or 1 for each of {classes} classes is expected, on 2 axes",
+        )
         _check_probabilities(y_true)
         losses = _binary_cross_entropy(ops.cast(y_pred, "float32"), ops.cast(y_true, "float32"))
         return losses, row_weights(sample_weight, losses)

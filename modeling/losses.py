@@ -525,18 +525,17 @@ def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool
       allow_missing: whether a negative label stands for none.
     """
     classes = logits_shape[-1]
-    num_axes = len(logits_shape) - 1
-    # Data of a Python generator may not know their axes, nor a graph the number of choices.
-    if classes is None or getattr(labels.shape, "rank", num_axes) is None:
+    # A graph may not know the number of choices.
+    if classes is None:
         return
-    shape = tuple(labels.shape)
     numbers = f"whole numbers from 0 to {classes - 1} are expected"
-    if not _fits(shape, logits_shape[:-1]) and not _fits(shape, (*logits_shape[:-1], 1)):
-        raise UserError(
-            f"the labels have the shape {shape}: {numbers}, of the shape "
-            f"{tuple(logits_shape[:-1])}. One-hot labels are made numbers by labels.argmax(-1), or "
-            "compared by compile(loss=keras.losses.CategoricalCrossentropy(from_logits=True))"
-        )
+    check_shape(
+        labels,
+        (logits_shape[:-1], (*logits_shape[:-1], 1)),
+        f"{numbers}, of the shape {tuple(logits_shape[:-1])}. One-hot labels are made numbers by "
+        "labels.argmax(-1), or compared by "
+        "compile(loss=keras.losses.CategoricalCrossentropy(from_logits=True))",
+    )
     values = known_values(labels)
     if values is None or not values.size:
         return
@@ -549,6 +548,20 @@ def check_labels(labels, logits_shape: Sequence[int | None], allow_missing: bool
             raise UserError(
                 f"a label is {value}, but there are {classes} to choose from: {numbers}"
             )
+
+
+def check_shape(labels, shapes: Sequence[Sequence[int | None]], expected: str) -> None:
+    """Raises `UserError` if labels, as far as their axes are known, have none of the shapes.
+
+    Args:
+      expected: ends the message.
+    """
+    # Data of a Python generator may not know their axes.
+    if getattr(labels.shape, "rank", 0) is None:
+        return
+    shape = tuple(labels.shape)
+    if not any(_fits(shape, possible) for possible in shapes):
+        raise UserError(f"the labels have the shape {shape}: {expected}")
 
 
 def _fits(shape: Sequence[int | None], expected: Sequence[int | None]) -> bool:
@@ -663,6 +676,8 @@ class SquaredError(WeightedMean):
         super().__init__(name=name, **kwargs)
 
     def rows(self, y_true, y_pred, sample_weight) -> tuple:
+        # A row with several would be compared with one score.
+        check_shape(y_true, ((None,), (None, 1)), "a score for each example is expected")
         scores = ops.cast(ops.reshape(y_pred, (-1,)), "float32")
         losses = ops.square(scores - ops.cast(ops.reshape(y_true, (-1,)), "float32"))
         return losses, row_weights(sample_weight, losses)

@@ -24,6 +24,7 @@ from modeling.losses import (
     InBatchLoss,
     RegressionLoss,
     WeightedMean,
+    check_shape,
     row_weights,
     softmax_cross_entropy,
 )
@@ -192,13 +193,11 @@ class InBatchCrossEntropy(WithArguments, WeightedMean):
                 "the in-batch loss compares all examples of a batch, and fit gives each device its "
                 "own: train on one device, or by run_sentence_embedding.py, which gathers them"
             )
-        # Data of a Python generator may not know their axes.
-        is_known = getattr(y_true.shape, "rank", 2) is not None
-        if is_known and tuple(y_true.shape)[1:] not in ((None,), (y_pred.shape[1],)):
-            raise UserError(
-                f"the labels have the shape {tuple(y_true.shape)}: the in-batch loss reads a "
-                "number for each text, [B, K], the same for the same text"
-            )
+        check_shape(
+            y_true,
+            ((None, y_pred.shape[1]),),
+            "the in-batch loss reads a number for each text, [B, K], the same for the same text",
+        )
         losses, _ = InBatchNegatives(self.name, scale=self.scale).measure(y_pred, y_true)
         return losses, row_weights(sample_weight, losses)
 

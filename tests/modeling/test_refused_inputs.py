@@ -351,6 +351,17 @@ def test_subclasses_of_the_users_read_inputs_and_labels_in_their_own_way():
     assert np.isfinite(losses).all()
 
 
+def test_a_row_has_one_score():
+    model = BertForClassification(CONFIG, 1)
+    model.compile()
+    labels = np.array([[0.0, 1.0], [1.0, 0.0]])
+    assert_refused(functools.partial(model.fit, IDS, labels), "a score for each")
+    # One row with two scores would be compared with its own one twice.
+    assert_refused(functools.partial(model.loss, labels[:1], np.zeros((1, 1))), "a score for each")
+    rows = model.fit(IDS, labels[:, :1], shuffle=False, verbose=0).history["loss"]
+    assert np.isfinite(rows).all()
+
+
 def test_scores_and_several_labels_that_are_missing_are_refused():
     several = dataclasses.replace(CONFIG, extra={"problem_type": "multi_label_classification"})
     for model, values in (
