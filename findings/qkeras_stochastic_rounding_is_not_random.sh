@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stochastic rounding of qkeras never draws: what is below half a step is 0 in all of training, and learns nothing more.
+# Stochastic rounding of qkeras never draws: in all of training what is below half a step is 0, as in prediction.
 #
 # Guess before the run: with `use_stochastic_rounding=True` a unit of .3 becomes .25 in four and .5 in one of five cases
 # while a model is trained, so that its mean is .3; and `stochastic_binary` of .3 is -1 now and then.
