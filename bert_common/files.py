@@ -497,7 +497,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
       UserError: the disk is full or the directory can't be written.
       BrokenPipeError: the program that reads a pipe has ended.
     """
-    if not path.endswith(GZIPPED):
+    if not path.lower().endswith(GZIPPED):
         with _complete_file(path, mode) as file:
             yield file
         return

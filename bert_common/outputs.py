@@ -52,7 +52,8 @@ def check_output_file(path: str, flag: str, own: Iterable[str] = ()) -> str:
     with files.user_error(f"--{flag}: can't write {path}"):
         if path.endswith(("/", os.sep)) or files.is_directory(path):
             raise UserError(f"--{flag}: {path} is a directory, a file name is expected")
-        if path.endswith(files.COMPRESSED) and not path.endswith(files.GZIPPED):
+        ending = os.path.splitext(path)[1].lower()
+        if ending in files.COMPRESSED and ending != files.GZIPPED:
             raise UserError(f"--{flag}: {path}: results are compressed by gzip only: end it in .gz")
         # Everything below protects existing content, so a new name is free.
         if files.is_special(path) or not files.exists(path):

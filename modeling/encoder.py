@@ -136,11 +136,12 @@ class Embeddings(Configured, keras.layers.Layer):
         """Returns float32 [B, S, 1]: 0, and -infinity where a table has no such row.
 
         A CPU raises an error for unknown ids and positions; XLA and GPUs would give them some row,
-        and segments have none anywhere. Exports have theirs from a tokenizer.
+        and segments have none anywhere; a negative one is left to padding. Exports have theirs
+        from a tokenizer.
         """
         is_known = (input_ids >= 0) & (input_ids < self.config.vocab_size)
         if segment_ids is not None and self.config.type_vocab_size > 1:
-            is_known &= (segment_ids >= 0) & (segment_ids < self.config.type_vocab_size)
+            is_known &= segment_ids < self.config.type_vocab_size
         if position_ids is not None:
             is_known &= (position_ids >= 0) & (position_ids < self.config.max_position_embeddings)
         return ops.log(ops.cast(is_known, "float32"))[:, :, None]

@@ -477,7 +477,10 @@ def check_reads_logits(loss) -> None:
     for part in keras.tree.flatten(loss):
         # Keras takes names, functions, classes and objects.
         part = keras.losses.get(part)
-        if part in of_probabilities or getattr(part, "from_logits", None) is False:
+        # A class of the user's may have an attribute of this name, too.
+        is_of_keras = type(part).__module__.startswith("keras.")
+        takes_logits = not is_of_keras or getattr(part, "from_logits", True)
+        if part in of_probabilities or not takes_logits:
             raise UserError(
                 f"loss={loss}: it takes the model's logits for probabilities: leave it out, or "
                 "give a loss of keras.losses with from_logits=True"
@@ -664,7 +667,7 @@ class CrossEntropy(WeightedMean):
 
 @register
 class SquaredError(WeightedMean):
-    """Mean squared error of scores: y_true [B], y_pred float [B, 1].
+    """Mean squared error of scores: y_true [B], y_pred float [B, 1]; or both of one shape.
 
     Examples:
         loss = SquaredError()
@@ -676,8 +679,12 @@ class SquaredError(WeightedMean):
         super().__init__(name=name, **kwargs)
 
     def rows(self, y_true, y_pred, sample_weight) -> tuple:
-        # A row with several would be compared with one score.
-        check_shape(y_true, ((None,), (None, 1)), "a score for each example is expected")
+        # A row with several labels would be compared with one score.
+        shape = tuple(y_pred.shape)
+        shapes = [shape, (*shape, 1)]
+        if shape[-1] == 1:
+            shapes.append(shape[:-1])
+        check_shape(y_true, shapes, f"one for each of the scores {shape} is expected")
         scores = ops.cast(ops.reshape(y_pred, (-1,)), "float32")
         losses = ops.square(scores - ops.cast(ops.reshape(y_true, (-1,)), "float32"))
         return losses, row_weights(sample_weight, losses)

@@ -191,17 +191,12 @@ class BertTaskModel(Checkpointed, keras.Model):
           metrics, weighted_metrics: as in Keras; "auto" for those of the task if the loss is "auto"
             and there are no `metrics`, else none.
           kwargs: the other arguments of `keras.Model.compile`.
-
-        Raises:
-          UserError: a loss takes logits for probabilities, as Keras' cross-entropies do by default.
         """
         if optimizer == "auto":
             optimizer = BertAdamW()
         if loss == "auto":
             defaults = self.compile_defaults()
         else:
-            if self._is_ours:
-                check_reads_logits(loss)
             defaults = {"loss": loss}
         default_metrics = defaults.pop("weighted_metrics", None)
         if weighted_metrics == "auto":
@@ -218,8 +213,12 @@ class BertTaskModel(Checkpointed, keras.Model):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Computes the loss of a batch, of several devices this one's part, and reports it.
 
-        The gradients of the parts add up to the gradients of the whole batch's loss.
+        The gradients of the parts add up to the gradients of the whole batch's loss. Raises
+        `UserError` for a cross-entropy of Keras that takes logits for probabilities.
         """
+        # Not in `compile`, by which Keras loads models that were saved with such a loss.
+        if self._is_ours:
+            check_reads_logits(self.loss)
         if y is None and self._compile_loss is not None:
             raise UserError(
                 "the labels are missing: fit(inputs, labels), or a dataset of both, as `fit_batch` "

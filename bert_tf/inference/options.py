@@ -434,6 +434,11 @@ class ExtractOptions(FileOptions, DeviceOptions):
         False, "Accepted for old command lines: the result is the same."
     )
 
+    def check(self) -> None:
+        super().check()
+        if self.output_file.lower().endswith(".npz.gz"):
+            raise UserError(f"--output_file={self.output_file}: arrays are written as .npz only")
+
 
 @option_class
 class FillMaskOptions(TrainedModelOptions, CandidateOptions):

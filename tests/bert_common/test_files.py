@@ -238,7 +238,7 @@ def test_permissions_are_ordinary_or_those_of_the_old_file(tmp_path):
 
 
 def test_a_result_whose_name_ends_in_gz_is_gzipped(place):
-    for name, mode, content in (("t.gz", "w", "é\r\n" * 9), ("b.csv.gz", "wb", b"\0\n" * 9)):
+    for name, mode, content in (("t.gz", "w", "é\r\n" * 9), ("b.CSV.GZ", "wb", b"\0\n" * 9)):
         path, again = f"{place}/{name}", f"{place}/again_{name}"
         for target in (path, again):
             with files.atomic_write(target, mode) as file:
@@ -252,7 +252,7 @@ def test_a_result_whose_name_ends_in_gz_is_gzipped(place):
     with pytest.raises(ValueError, match="half way"), files.atomic_write(f"{place}/torn.gz"):
         raise ValueError("half way")
     with pytest.raises(UserError, match=r"--output_file: .*by gzip only"):
-        outputs.check_output_file(f"{place}/t.jsonl.xz", "output_file")
+        outputs.check_output_file(f"{place}/t.jsonl.XZ", "output_file")
     assert len(files.list_directory(place)) == 6
 
 

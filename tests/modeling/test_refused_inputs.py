@@ -20,7 +20,7 @@ from modeling.fine_tuning import (
     BertForTokenClassification,
     BinaryCrossEntropy,
 )
-from modeling.losses import CrossEntropy
+from modeling.losses import CrossEntropy, SquaredError
 from modeling.preprocessing import graph_tokenizer
 from tests.refusals import assert_refused
 
@@ -244,16 +244,34 @@ def test_a_loss_of_the_users_reads_labels_in_its_own_way():
     [
         "sparse_categorical_crossentropy",
         keras.losses.binary_crossentropy,
-        keras.losses.SparseCategoricalCrossentropy,
+        keras.losses.SparseCategoricalCrossentropy(),
         [keras.losses.CategoricalFocalCrossentropy()],
         {"logits": "bce"},
     ],
     ids=str,
 )
-def test_a_loss_of_probabilities_is_refused(loss):
-    assert_refused(functools.partial(classifier(classes=2).compile, loss=loss), "from_logits=True")
-    # A class of the user's may return probabilities.
-    NamedAnswers(CONFIG).compile(loss=loss)
+def test_a_loss_of_probabilities_is_refused(loss, tmp_path):
+    model = classifier(classes=2)
+    model.compile(loss=loss)
+    # Files that were saved with it can be read.
+    model.save(tmp_path / "model.keras")
+    model = keras.models.load_model(tmp_path / "model.keras")
+    for call in (model.fit, model.evaluate, model.train_on_batch, model.test_on_batch):
+        assert_refused(functools.partial(call, IDS, np.eye(2)), "from_logits=True")
+    model.predict(IDS, verbose=0)
+
+
+def test_a_loss_of_the_users_may_read_logits():
+    class SoftmaxFirst(keras.losses.CategoricalCrossentropy):
+        """An attribute tells that Keras' loss of this class reads probabilities."""
+
+        def call(self, y_true, y_pred):
+            return super().call(y_true, keras.ops.softmax(y_pred))
+
+    model = classifier(classes=2)
+    model.compile(loss=SoftmaxFirst())
+    losses = model.fit(IDS, np.eye(2), verbose=0).history["loss"]
+    assert np.isfinite(losses).all()
 
 
 def test_ids_of_a_single_batch_are_in_the_tables():
@@ -355,11 +373,21 @@ def test_a_row_has_one_score():
     model = BertForClassification(CONFIG, 1)
     model.compile()
     labels = np.array([[0.0, 1.0], [1.0, 0.0]])
-    assert_refused(functools.partial(model.fit, IDS, labels), "a score for each")
+    assert_refused(functools.partial(model.fit, IDS, labels), "one for each of the scores")
     # One row with two scores would be compared with its own one twice.
-    assert_refused(functools.partial(model.loss, labels[:1], np.zeros((1, 1))), "a score for each")
-    rows = model.fit(IDS, labels[:, :1], shuffle=False, verbose=0).history["loss"]
-    assert np.isfinite(rows).all()
+    assert_refused(
+        functools.partial(model.loss, labels[:1], np.zeros((1, 1))), "one for each of the scores"
+    )
+    # The classes of tags and the choices of a question may be scores.
+    tags = BertForTokenClassification(CONFIG, 1)
+    tags.compile(loss=SquaredError())
+    losses = [
+        *model.fit(IDS, labels[:, :1], verbose=0).history["loss"],
+        *tags.fit(IDS, np.ones(IDS.shape), verbose=0).history["loss"],
+        SquaredError()(np.ones((2, 3, 1)), np.zeros((2, 3))),
+        SquaredError()(np.ones((2, 3)), np.zeros((2, 3))),
+    ]
+    assert np.isfinite(losses).all() and losses[2] == losses[3] == 1
 
 
 def test_scores_and_several_labels_that_are_missing_are_refused():

@@ -98,6 +98,11 @@ def test_an_input_that_ends_too_early_is_named(tmp_path, checkpoint):
     assert not (tmp_path / "out").exists()
 
 
+def test_arrays_are_not_compressed_again(tmp_path, checkpoint):
+    with pytest.raises(UserError, match=r"--output_file=.*out.npz.gz: .* as .npz only"):
+        run(tmp_path, checkpoint, "out.npz.gz")
+
+
 def read(path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
