@@ -7,7 +7,7 @@ heads and the declarations of their losses.
 import contextlib
 import dataclasses
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import keras
 import numpy as np
@@ -428,13 +428,15 @@ class BertTaskModel(Checkpointed, keras.Model):
     def compile_from_config(self, config: dict) -> None:
         """Compiles the model as it was saved; called by `keras.models.load_model`."""
         config = keras.saving.deserialize_keras_object(config)
-        trained = config.pop("trained", None)
+        trained = config.pop("trained", ())
         self.compile(**config)
         # A built optimizer has its variables, so that their saved values can be loaded.
         if self.optimizer is not None:
             weights = self.trainable_variables
-            if trained is not None:
-                weights = [self.weights[position] for position in trained]
+            earlier = [self.weights[position] for position in trained]
+            # JAX's steps take an optimizer of just the weights that train.
+            if keras.backend.backend() != "jax" and _ids(weights) <= _ids(earlier):
+                weights = earlier
             self.optimizer.build(weights)
 
     def get_config(self) -> dict:
@@ -448,6 +450,10 @@ class BertTaskModel(Checkpointed, keras.Model):
     def from_config(cls, config: dict):
         encoder = keras.saving.deserialize_keras_object(config["encoder"])
         return super().from_config({**config, "encoder": encoder})
+
+
+def _ids(values: Iterable) -> set[int]:
+    return {id(value) for value in values}
 
 
 def _refuse_strings(x) -> None:

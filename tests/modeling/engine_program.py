@@ -28,6 +28,7 @@ from modeling import (
     BertLamb,
     BertPreprocessor,
     WarmupLinearDecay,
+    freeze_layers,
 )
 from modeling.checkpoints.convert import FORMATS
 from modeling.dropout import drop
@@ -159,6 +160,13 @@ def main() -> None:
     model.save(folder / "trained.keras")
     model.save_checkpoint(str(folder / "trained"), "huggingface")
     results["trained"] = outputs_of(model, features)
+    model = BertForClassification.from_checkpoint(folder / "native", dtype="float32")
+    model.compile(BertAdamW(0.01))
+    model.fit(features, labels, verbose=0)
+    freeze_layers(model, 1)
+    model.save(folder / "frozen.keras")
+    frozen = keras.models.load_model(folder / "frozen.keras")
+    losses += frozen.fit(features, labels, verbose=0).history["loss"]
 
     answers = {}
     for name, inputs in json.loads((folder / "inputs.json").read_text()).items():

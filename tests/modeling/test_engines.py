@@ -142,6 +142,8 @@ def test_what_was_trained_there_can_be_used_here(engine):
     assert losses[1] < losses[0]
     # Where values are not looked at, a label that is no class must not have a loss.
     assert not math.isfinite(losses[2])
+    # A model whose layers are frozen after a step trains on from its file.
+    assert math.isfinite(losses[3])
     trained = results(engine, "trained")
     assert_close(trained, outputs_of(keras.models.load_model(engine / "trained.keras"), ids()))
     assert_close(

@@ -345,6 +345,27 @@ def test_a_model_that_was_frozen_after_its_first_step_trains_on_from_its_file(tm
         np.testing.assert_array_equal(weight, expected)
 
 
+def thaw(model):
+    model.encoder.trainable = True
+
+
+def add_lora(model):
+    model.encoder.enable_lora(2)
+
+
+@pytest.mark.parametrize("change", [thaw, add_lora])
+def test_a_model_that_trains_more_than_before_trains_on_from_its_file(change, tmp_path):
+    model = fine_tuning.BertForClassification(TINY, 3)
+    model.encoder.trainable = False
+    model.compile("adam")
+    model.fit(FEATURES["input_ids"], CLASSES, verbose=0)
+    change(model)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    losses = loaded.fit(FEATURES["input_ids"], CLASSES, verbose=0).history["loss"]
+    assert np.isfinite(losses).all()
+
+
 def test_means_of_weights_stay_their_own_where_others_are_frozen():
     ids = FEATURES["input_ids"]
     model = fine_tuning.BertForClassification(TINY, 3)
