@@ -3,10 +3,9 @@
 #
 # Guess before the run: `ScheduleFreeWrapper(sgd, beta=.9)` takes gradients at a point between the iterate and the
 # average, as in the paper that it names, so that another `beta` leads elsewhere.
-# Seen: pytorch-scheduler 0.2.2. The weights in training are those of SGD to the last bit, with a beta of 0, .5, .9 and
-# .99: gradients are taken at the iterate, and only an average is kept beside it. For the square of a weight at a rate
-# of 1.9 SGD is at .122 after 20 steps, and so is the wrapper with each beta; by the definition it is at .122, .000,
-# -.032 and -.157.
+# Seen: pytorch-scheduler 0.2.2. The weights in training are those of SGD, with a beta of 0, .5, .9 and .99: gradients
+# are taken at the iterate, and only an average is kept beside it. For the square of a weight at a rate of 1.9 SGD is
+# at .122 after 20 steps, and so is the wrapper with each beta; by the definition it is at .122, .000, -.032 and -.157.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A review that is rated far too low teaches nothing in spacecutter-torch: from a score of -18 on its gradient is zero.
+# A review that is rated far too low teaches nothing in spacecutter-torch: at a score of -20 its gradient is zero.
 #
 # Guess before the run: the loss of `CumulativeLinkLoss` for a 3-star review grows with the distance of its score from
 # the middle, to both sides alike, and so does the pull back.

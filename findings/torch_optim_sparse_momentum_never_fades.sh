@@ -5,8 +5,7 @@
 # SGD does: steps grow to ten times the first one at most.
 # Seen: torch-optim-sparse 0.1.3. A word that is in all 100 batches, gradients of 1, a rate of .001: it is at -5.05,
 # where PyTorch is at -.91. The product with the momentum is made on a copy of the rows, so that gradients add up and
-# are never forgotten. 0, .5 and .9 give the same weights. In SparserSGDW it is so, too. A gradient that turns round is
-# followed as late as it has lasted.
+# are never forgotten. A momentum of .5 and one of .9 give the same weights. In SparserSGDW it is so, too.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

@@ -4,9 +4,9 @@
 # Guess before the run: `SymmetricFocalTverskyLoss` compares predictions and labels of a batch by class, as
 # `FocalTverskyLoss` of the same package and the loss of the paper do; it is nearly 0 if all is right.
 # Seen: unified-focal-loss-pytorch 0.1.2. The index is computed for each tag and class alone and not for the sums: for
-# a class that a tag doesn't have nothing can be right, and the loss is that of a complete miss, whatever the
-# probability: 1 for .05 and for .00005. With three classes and all tags right by .9999 it is .697, with nine classes
-# .898; the focal Tversky loss has .001. The symmetric unified loss, whose half it is, ends at .349.
+# a class that a tag doesn't have nothing can be right, and the loss is that of a complete miss, however small the
+# probability. With three classes and all tags right by .9999 it is .697, with nine classes .898; the focal Tversky
+# loss has .001. The symmetric unified loss, whose half it is, ends at .349.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail
