@@ -57,9 +57,13 @@ _RUN_FLAGS = "flags.json"
 # Flags that absl defines and reads in `app.run`, which the scripts don't start with.
 _ONLY_CHECK = "only_check_args"
 _WITHOUT_EFFECT = (
-    *("pdb", "pdb_post_mortem", "run_with_pdb"),
-    *("profile_file", "run_with_profiling", "use_cprofile_for_profiling"),
     "log_dir",
+    "pdb",
+    "pdb_post_mortem",
+    "profile_file",
+    "run_with_pdb",
+    "run_with_profiling",
+    "use_cprofile_for_profiling",
 )
 # absl's flag that names files with flags, one a line.
 _FLAG_FILE = "flagfile"

@@ -34,9 +34,9 @@ _SIMILARITY = 0.8
 # A compressed file that is read whole may unpack to so many bytes, or to so many times its size.
 _UNPACKED_BYTES = 64 << 20
 _MOST_PACKED = 100
-# The ending of a result that is written compressed.
+# The ending of a result that is written compressed, and zlib's level.
 GZIPPED = ".gz"
-_GZIP_LEVEL = 6
+GZIP_LEVEL = 6
 # Endings of names of compressed files, which are recognized by their first bytes.
 COMPRESSED = (GZIPPED, ".bz2", ".xz", ".zst")
 _GZIP = b"\x1f\x8b"
@@ -504,7 +504,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
     with contextlib.ExitStack() as stack:
         packed = stack.enter_context(_complete_file(path, "wb"))
         # The header has neither name nor time, so that equal contents give equal bytes.
-        content: Any = stack.enter_context(gzip.GzipFile("", "wb", _GZIP_LEVEL, packed, mtime=0))
+        content: Any = stack.enter_context(gzip.GzipFile("", "wb", GZIP_LEVEL, packed, mtime=0))
         if "b" not in mode:
             content = stack.enter_context(io.TextIOWrapper(content, encoding="utf-8", newline=""))
         yield content

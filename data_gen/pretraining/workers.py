@@ -30,7 +30,6 @@ PAIRS = 1
 KEYS = 2
 MASKS = 3
 PACKS = 4
-GZIP_LEVEL = 6
 # Number of tokens of the sequences in work at a time: few enough to stay in the processor's cache.
 _TOKENS_AT_ONCE = 1 << 17
 # A worker's calls mostly use the same tokenizer and the same writer: the last ones are kept.
@@ -184,7 +183,7 @@ def write_part(
     file: Any = raw
     if options.gzip_compress:
         # Parts are complete gzip members, and concatenated members are a gzip file.
-        file = gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0)
+        file = gzip.GzipFile("", "wb", files.GZIP_LEVEL, raw, mtime=0)
     for data, batch_counts in _serialize(rows, options, tokenizer.vocabulary, masks, packs):
         file.write(data)
         statistics.add(counts, batch_counts)

@@ -248,7 +248,7 @@ def test_a_loss_of_the_users_reads_labels_in_its_own_way():
         [keras.losses.CategoricalFocalCrossentropy()],
         {"logits": "bce"},
     ],
-    ids=str,
+    ids=["name", "function", "object", "list", "dict"],
 )
 def test_a_loss_of_probabilities_is_refused(loss, tmp_path):
     model = classifier(classes=2)
