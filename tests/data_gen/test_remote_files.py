@@ -37,7 +37,7 @@ def record_file(tmp_path_factory, vocab_file) -> str:
     """Local records made of a remote text with a remote vocabulary."""
     output = tmp_path_factory.mktemp("records") / "records"
     text = write("texts/a.txt", TEXT)
-    write("texts/b.txt.gz", gzip.compress(TEXT.encode()))
+    write("texts/b.txt.gz", TEXT)
     generation.run(
         PretrainingDataOptions(
             input_file=f"{text.removesuffix('a.txt')}*",
