@@ -52,9 +52,7 @@ def check_output_file(path: str, flag: str, own: Iterable[str] = ()) -> str:
     with files.user_error(f"--{flag}: can't write {path}"):
         if path.endswith(("/", os.sep)) or files.is_directory(path):
             raise UserError(f"--{flag}: {path} is a directory, a file name is expected")
-        ending = os.path.splitext(path)[1].lower()
-        if ending in files.COMPRESSED and ending != files.GZIPPED:
-            raise UserError(f"--{flag}: {path}: results are compressed by gzip only: end it in .gz")
+        check_compression(path, flag)
         # Everything below protects existing content, so a new name is free.
         if files.is_special(path) or not files.exists(path):
             return path
@@ -71,6 +69,13 @@ def check_output_file(path: str, flag: str, own: Iterable[str] = ()) -> str:
                 "lost: give it another name"
             )
     return path
+
+
+def check_compression(path: str, flag: str) -> None:
+    """Raises `UserError` for a name of a compression that no result is written in."""
+    ending = os.path.splitext(path)[1].lower()
+    if ending in files.COMPRESSED and ending != files.GZIPPED:
+        raise UserError(f"--{flag}: {path}: results are compressed by gzip only: end it in .gz")
 
 
 def check_standard_output(where: str) -> None:

@@ -69,6 +69,13 @@ class Configured(WithArguments):
     config: BertConfig
     _arguments: tuple[str, ...] = ("seed",)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "trainable":
+            # On TensorFlow Keras does nothing for the value that there is, even if parts differ.
+            keras.layers.Layer.trainable.fset(self, value)
+        else:
+            super().__setattr__(name, value)
+
     def get_config(self) -> dict:
         """Returns the arguments of the constructor, with the `BertConfig` as a plain dict."""
         return {**super().get_config(), "config": self.config.to_dict()}

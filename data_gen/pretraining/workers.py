@@ -181,7 +181,7 @@ def write_part(
     packs = options.generator(PACKS, part.shard, part.number)
     counts: dict[str, int] = {}
     file: Any = raw
-    if options.gzip_compress:
+    if options.is_gzipped:
         # Parts are complete gzip members, and concatenated members are a gzip file.
         file = gzip.GzipFile("", "wb", files.GZIP_LEVEL, raw, mtime=0)
     for data, batch_counts in _serialize(rows, options, tokenizer.vocabulary, masks, packs):

@@ -136,6 +136,25 @@ def test_no_next_sentence_prediction_and_other_flags(run, folder):
     assert (folder / "a.stats.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("plain", "zipped", "files"),
+    [
+        ("p", "a.tfrecord.gz", {"a.tfrecord.gz": "p"}),
+        (
+            "p@2",
+            "a.GZ@2",
+            {"a.GZ-00000-of-00002": "p-00000-of-00002", "a.GZ-00001-of-00002": "p-00001-of-00002"},
+        ),
+        ("p,q", "a,b.gz", {"a": "p", "b.gz": "q"}),
+    ],
+)
+def test_records_whose_name_ends_in_gz_are_gzipped(run, folder, plain, zipped, files):
+    run(output_file=plain)
+    run(output_file=zipped)
+    for name, source in files.items():
+        assert gzip.decompress((folder / name).read_bytes()) == (folder / source).read_bytes()
+
+
 def test_input_may_be_zipped_globbed_and_have_windows_line_ends(run, folder):
     run(random_seed=3)
     plain = (folder / "out.tfrecord").read_bytes()
@@ -162,6 +181,7 @@ def test_input_may_be_zipped_globbed_and_have_windows_line_ends(run, folder):
         ({"output_file": "out@0"}, "--output_file=out@0"),
         ({"output_file": "corpus.txt"}, "is also --input_file"),
         ({"output_file": "a,a"}, "named twice"),
+        ({"output_file": "a,out.xz@2"}, "--output_file: out.xz: results are compressed by gzip"),
         ({"output_file": "corpus.txt/out"}, "--output_file: can't write in corpus.txt"),
         ({"output_file": "/proc/out"}, "--output_file: "),
         (

@@ -297,6 +297,23 @@ def test_frozen_weights_keep_their_bits():
         freeze_layers(model, 3)
 
 
+@pytest.mark.parametrize("thaw", ["model", "encoder", "layer", "lora"])
+def test_frozen_parts_train_again(thaw):
+    """Also where the whole is called trainable already."""
+    model = fine_tuning.BertForClassification(SMALL, 3)
+    layer = model.encoder.layers[0]
+    layer.attention.trainable = False
+    if thaw in ("model", "encoder"):
+        freeze_layers(model, 1)
+    if thaw == "lora":
+        model.encoder.enable_lora(2, layers=("query",))
+    else:
+        {"model": model, "encoder": model.encoder, "layer": layer}[thaw].trainable = True
+        assert len(model.trainable_variables) == len(model.weights)
+    changed = train(model)
+    assert any("layer_0/attention/query" in path for path in changed)
+
+
 @pytest.mark.parametrize("when", ["constructor", "later"])
 def test_the_whole_encoder_may_be_frozen_and_thawed(when):
     model = fine_tuning.BertForClassification(

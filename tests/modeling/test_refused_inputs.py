@@ -247,8 +247,10 @@ def test_a_loss_of_the_users_reads_labels_in_its_own_way():
         keras.losses.SparseCategoricalCrossentropy(),
         [keras.losses.CategoricalFocalCrossentropy()],
         {"logits": "bce"},
+        "kl_divergence",
+        keras.losses.Dice(),
     ],
-    ids=["name", "function", "object", "list", "dict"],
+    ids=["name", "function", "object", "list", "dict", "distributions", "overlap"],
 )
 def test_a_loss_of_probabilities_is_refused(loss, tmp_path):
     model = classifier(classes=2)
