@@ -340,19 +340,14 @@ class PretrainingDataOptions(MaskingOptions, EngineOptions):
                 raise UserError(f"--do_whole_word_mask: {_GIVE_IN_TRAINING}")
             if self.masking != DEFAULT_RATIOS:
                 raise UserError(f"--masking: {_GIVE_IN_TRAINING}")
-        for name in self._output_names():
-            outputs.check_compression(_unsharded(name), "output_file")
-            if files.is_remote(name) and self.beam_pipeline_options is None:
+        for name in self.output_file.split(","):
+            outputs.check_compression(name.strip().partition("@")[0], "output_file")
+            if files.is_remote(name.strip()) and self.beam_pipeline_options is None:
                 raise UserError(
-                    f"--output_file: {name} is not on a local disk, where the work "
+                    f"--output_file: {name.strip()} is not on a local disk, where the work "
                     "directory beside it must be: write the records on a local disk, then copy "
                     "them, or give --beam_pipeline_options"
                 )
-
-    def _output_names(self) -> list[str]:
-        """Returns the names that --output_file gives, as NAME@16 where they are sharded."""
-        # A comma at the end names nothing.
-        return [name.strip() for name in self.output_file.split(",") if name.strip()]
 
     @property
     def schema(self) -> Schema:
@@ -369,9 +364,9 @@ class PretrainingDataOptions(MaskingOptions, EngineOptions):
 
     @property
     def is_gzipped(self) -> bool:
-        """Whether the records are: --gzip_compress, or a name of --output_file says so."""
-        endings = [os.path.splitext(_unsharded(name))[1].lower() for name in self._output_names()]
-        return self.gzip_compress or files.GZIPPED in endings
+        """Whether the records are: --gzip_compress, or a name of --output_file ends in .gz."""
+        ending = re.search(r"\.gz(@\d+)?\s*(,|$)", self.output_file, re.IGNORECASE)
+        return self.gzip_compress or ending is not None
 
     @property
     def passes(self) -> int:
@@ -391,8 +386,10 @@ class PretrainingDataOptions(MaskingOptions, EngineOptions):
         Raises:
           UserError: no name, a name twice, or a wrong number of shards.
         """
+        # A comma at the end names nothing.
+        names = [name.strip() for name in self.output_file.split(",") if name.strip()]
         paths: list[str] = []
-        for name in self._output_names():
+        for name in names:
             sharded = re.fullmatch(r"(.+)@(\d+)", name)
             if not sharded:
                 paths.append(name)
@@ -410,12 +407,7 @@ class PretrainingDataOptions(MaskingOptions, EngineOptions):
         if len({os.path.realpath(path) for path in paths}) < len(paths):
             raise UserError(f"--output_file={self.output_file}: the same file is named twice")
         # All shards share one file of statistics.
-        return paths, _unsharded(self._output_names()[0]) + STATISTICS_SUFFIX
-
-
-def _unsharded(name: str) -> str:
-    """Returns NAME of NAME@16."""
-    return re.sub(r"@\d+$", "", name)
+        return paths, re.sub(r"@\d+$", "", names[0]) + STATISTICS_SUFFIX
 
 
 @option_class

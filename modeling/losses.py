@@ -467,25 +467,24 @@ class SpanLoss(HeadLoss):
 
 def check_reads_logits(loss) -> None:
     """Raises `UserError` for losses of `keras.Model.compile` that take logits for probabilities."""
-    # These have no form for logits; the others are functions whose form is that of probabilities.
-    never_logits = (keras.losses.dice, keras.losses.kl_divergence, keras.losses.tversky)
     of_probabilities = (
-        *never_logits,
         keras.losses.binary_crossentropy,
         keras.losses.binary_focal_crossentropy,
         keras.losses.categorical_crossentropy,
         keras.losses.categorical_focal_crossentropy,
+        keras.losses.dice,
+        keras.losses.kl_divergence,
         keras.losses.sparse_categorical_crossentropy,
+        keras.losses.tversky,
     )
     for part in keras.tree.flatten(loss):
         # Keras takes names, functions, classes and objects.
         part = keras.losses.get(part)
-        is_wrong = part in of_probabilities
         # A class of the user's may have attributes of these names, too.
-        if type(part).__module__.startswith("keras."):
-            is_wrong |= not getattr(part, "from_logits", True)
-            is_wrong |= getattr(part, "fn", None) in never_logits
-        if is_wrong:
+        is_of_keras = type(part).__module__.startswith("keras.")
+        function = part.fn if is_of_keras and hasattr(part, "fn") else part
+        takes_logits = is_of_keras and getattr(part, "from_logits", False)
+        if function in of_probabilities and not takes_logits:
             raise UserError(
                 f"loss={loss}: it takes the model's logits for probabilities: leave it out, or "
                 "give a loss of keras.losses with from_logits=True"
