@@ -4,6 +4,7 @@ Input: a file on any file system, compressed or not, by its extension in one of 
 rows of fields (`read_delimited`), or objects (`read_rows`).
 """
 
+import contextlib
 import csv
 import functools
 import io
@@ -113,7 +114,8 @@ def read_delimited(
         if delimiter is None:
             delimiter = told[1]
     first_line = next((text for _, text in sample if text.strip()), "")
-    candidates = _delimiters(delimiter, file_format, first_line)
+    signs = _delimiters(delimiter, file_format, first_line)
+    candidates = _fitting(signs, sample, source) if file_format == "csv" else signs
     usual = candidates[0]
     quoting = None if is_literal else _quoting_of(sample, usual)
     error: UserError | None = None
@@ -169,6 +171,17 @@ def _delimiters(delimiter: str | None, file_format: str, first_line: str) -> lis
     # Signs that separate the columns of some spreadsheets; letters and blanks are parts of names.
     signs = {sign for sign in first_line if sign in ",;\t|:^~!#$%&*+/@\x1f"}
     return [usual, *sorted(signs)]
+
+
+def _fitting(signs: list[str], sample: Sequence[tuple[int, str]], source: SourceFile) -> list[str]:
+    """Returns the signs that the first row is CSV with; all of them if there is none."""
+    fitting = []
+    for sign in signs:
+        # A row in quotation marks is CSV with its own separator only.
+        with contextlib.suppress(UserError):
+            next(_with_empty_values(_csv_rows(sample, source.path, sign, {}), source), None)
+            fitting.append(sign)
+    return fitting or signs
 
 
 def _is_all_quoted(line: str, delimiter: str) -> bool:

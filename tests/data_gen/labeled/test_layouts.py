@@ -51,6 +51,9 @@ def read(path, **options):
         ("a.csv", separated(";")),
         ("a.csv", separated("\t")),
         ("a.tsv", separated("|")),
+        # As R's write.csv2 writes it, and pandas with QUOTE_ALL.
+        ("a.csv", separated(";").replace("text;label", '"text";"label"')),
+        ("a.csv", separated("\t").replace("text\tlabel", '"text"\t"label"')),
         ("a.csv", separated(",").encode("utf-16")),
         ("a.tsv", separated("\t", quotes=False)),
         ("a.csv", separated(",").replace("\n", "\r")),
@@ -75,6 +78,9 @@ def test_a_separator_can_be_given_for_a_file_without_a_header(write):
     assert read(path, **columns, delimiter=";").text_a == ["fine", "dull"]
     assert "no column number 1" in refusal(read, path, **columns)
     assert "--delimiter=;;: one character" in refusal(read, path, **columns, delimiter=";;")
+    # Marks of quotation show it.
+    path = write('"fine, or: not";"good"\n"dull";"bad"\n', "b.csv")
+    assert read(path, **columns).text_a == ["fine, or: not", "dull"]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +89,8 @@ def test_a_separator_can_be_given_for_a_file_without_a_header(write):
         ("a.xlsx", "PK", "is a spreadsheet: save it as CSV (UTF-8)"),
         ("a.zip", "PK", "is an archive: unpack it"),
         ("a.csv", b"PK\3\4rest", "is a ZIP archive or a spreadsheet"),
+        ("a.csv", '"text";"name"\n"a";"b"\n', "no column 'label'"),
+        ("a.csv", '"te"xt;label\n"a";"b"\n', ":1: not CSV"),
         ("a.csv", b"%PDF-1.7\n%\xe2", "is a PDF file: save its text as UTF-8"),
         ("a.csv", b"PAR1\x15\x04", "is a Parquet file, no text: the name of a table must end in"),
         ("a.csv", b"version https://git-lfs.github.com/spec/v1\n", "is a pointer of Git LFS"),
