@@ -118,7 +118,8 @@ def read_delimited(
     candidates = _fitting(signs, sample, source) if file_format == "csv" else signs
     usual = candidates[0]
     quoting = None if is_literal else _quoting_of(sample, usual)
-    error: UserError | None = None
+    # Whether the sign leaves the first row whole, and what is wrong then.
+    problems: list[tuple[bool, UserError]] = []
     for candidate in candidates:
         # A quotation mark of TSV is a character like any other.
         is_tsv = file_format == "tsv" and candidate == usual and quoting is None
@@ -140,7 +141,7 @@ def read_delimited(
             layout = locate(first[1])
             check_twins(source.path, layout, first[1])
         except UserError as problem:
-            error = error or problem
+            problems.append((len(first[1]) == 1, problem))
             continue
         # Any sign divides a row without a header into columns by number.
         if candidate == usual or layout.has_header:
@@ -154,8 +155,8 @@ def read_delimited(
             lines = itertools.chain(sample, all_lines)
             rows = parse(lines, source.path, candidate)
             return layout, _with_empty_values(rows, source)
-    assert error is not None
-    raise error
+    # The first sign that divides the row is meant.
+    raise min(problems, key=lambda problem: problem[0])[1]
 
 
 def _delimiters(delimiter: str | None, file_format: str, first_line: str) -> list[str]:

@@ -90,6 +90,8 @@ def test_a_separator_can_be_given_for_a_file_without_a_header(write):
         ("a.zip", "PK", "is an archive: unpack it"),
         ("a.csv", b"PK\3\4rest", "is a ZIP archive or a spreadsheet"),
         ("a.csv", '"text";"name"\n"a";"b"\n', "no column 'label'"),
+        ("a.csv", "text;name\na;b\n", "no column 'label'"),
+        ("a.tsv", "text,name\na,b\n", "the columns are 'text', 'name'"),
         ("a.csv", '"te"xt;label\n"a";"b"\n', ":1: not CSV"),
         ("a.csv", b"%PDF-1.7\n%\xe2", "is a PDF file: save its text as UTF-8"),
         ("a.csv", b"PAR1\x15\x04", "is a Parquet file, no text: the name of a table must end in"),
