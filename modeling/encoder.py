@@ -524,8 +524,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         # No variable of a frozen layer trains, LoRA matrices included: unfreeze the layers, then
         # freeze every variable.
         self.trainable = True
-        for variable in self.weights:
-            variable.trainable = False
+        self._freeze_what_lora_keeps()
         for index, layer in enumerate(self.layers):
             for name in names:
                 seed = derived_seed(self.seed, f"lora/layer_{index}/{name}")
@@ -536,6 +535,16 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
                     a_initializer=keras.initializers.HeUniform(seed=seed),
                 )
         self.lora = {"rank": rank, "lora_alpha": lora_alpha, "layers": names}
+
+    def _freeze_what_lora_keeps(self) -> None:
+        for variable in self.weights:
+            if not variable.name.startswith("lora_"):
+                variable.trainable = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "trainable" and getattr(self, "lora", None):
+            self._freeze_what_lora_keeps()
 
     @staticmethod
     def get_layout_map(device_mesh, model_parallel_dim_name: str = "model"):

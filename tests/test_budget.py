@@ -15,7 +15,7 @@ from tests import density
 
 # Code tokens of the whole project: of what docs/promises.md lists and nothing else. The number rises
 # in the commit that adds a row there.
-TOTAL = 365_345
+TOTAL = 365_405
 # Code tokens by package. Within the total a package may have 3 % or 500 tokens more than this.
 TOKENS = {
     "benchmarks": 16_200,
@@ -35,7 +35,7 @@ TOKENS = {
     "experiments": 12_700,
     # To be read beside the paper, whatever else the project holds.
     "experiments/minibert.py": 1_800,
-    "modeling": 63_300,
+    "modeling": 63_370,
     "vocab": 60,
 }
 # Highest rate over all packages, per 10,000 tokens or in %; one package may have half as much more.

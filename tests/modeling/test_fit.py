@@ -307,6 +307,12 @@ def test_frozen_parts_train_again(thaw):
         freeze_layers(model, 1)
     if thaw == "lora":
         model.encoder.enable_lora(2, layers=("query",))
+        trained = {variable.path for variable in model.trainable_variables}
+        # What LoRA keeps stays frozen.
+        for value in (True, False, True):
+            model.trainable = value
+        assert {variable.path for variable in model.trainable_variables} == trained
+        assert len(trained) == 2 * SMALL.num_hidden_layers + 2
     else:
         {"model": model, "encoder": model.encoder, "layer": layer}[thaw].trainable = True
         assert len(model.trainable_variables) == len(model.weights)
