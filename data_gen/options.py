@@ -306,6 +306,7 @@ class PretrainingDataOptions(MaskingOptions, EngineOptions):
         minimum=1,
         maximum=127,
         default_text="max_seq_length / 16, from 2 to 12",
+        only_with=("packed",),
     )
     dynamic_masking: bool = option(
         False,

@@ -5,6 +5,7 @@ A resumed run continues the tracker's run, whose id is kept in `trackers.json` o
 
 import abc
 import contextlib
+import importlib.util
 import os
 import re
 import time
@@ -101,6 +102,10 @@ class Mlflow(_Tracker):
         import mlflow
         from mlflow.entities import Param
 
+        # The package of the extra has no database, which MLflow takes by default.
+        has_database = importlib.util.find_spec("sqlalchemy") is not None
+        if not has_database and mlflow.get_tracking_uri().startswith("sqlite:"):
+            os.environ["MLFLOW_TRACKING_URI"] = "./mlruns"
         self._client = client = mlflow.MlflowClient()
         self.id = None
         # The run of an earlier start may be in another store, or deleted.

@@ -287,6 +287,7 @@ def _read_objects(
     document = -1
     last_document = None
     first: Sentence | None = None
+    without_words = []
     for number, value in rows:
         # A line without the key belongs to the document of the line before it.
         name = value.get("document", last_document)
@@ -300,6 +301,7 @@ def _read_objects(
             else:
                 sentence = _of_words(value, word_key, label_key or "ner_tags")
             if not sentence.words:
+                without_words.append(number)
                 continue
             # The first sentence decides about texts and labels for the whole file.
             first = first or sentence
@@ -311,6 +313,11 @@ def _read_objects(
             source.add(number, str(error))
             sentence = Sentence([OUTSIDE], None)
         yield sentence._replace(lines=[number] * len(sentence.words), document=document)
+    if without_words:
+        source.guesses.append(
+            f"texts without a word are left out, also of predictions: {len(without_words)}, the "
+            f"first is {source.unit} {without_words[0]}"
+        )
 
 
 def _of_words(value: dict, word_key: str, tag_key: str) -> Sentence:

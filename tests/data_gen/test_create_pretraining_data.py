@@ -181,6 +181,7 @@ def test_input_may_be_zipped_globbed_and_have_windows_line_ends(run, folder):
         ({"output_file": "out@0"}, "--output_file=out@0"),
         ({"output_file": "corpus.txt"}, "is also --input_file"),
         ({"output_file": "a,a"}, "named twice"),
+        ({"max_sequences_per_row": 3}, "--max_sequences_per_row has no effect without --packed"),
         ({"output_file": "a,out.xz@2"}, "--output_file: out.xz: results are compressed by gzip"),
         ({"output_file": "corpus.txt/out"}, "--output_file: can't write in corpus.txt"),
         ({"output_file": "/proc/out"}, "--output_file: "),

@@ -1,3 +1,4 @@
+import importlib.util
 import pathlib
 import types
 
@@ -157,6 +158,21 @@ def test_how_a_run_ends_and_names_that_mlflow_refuses(tmp_path, capsys):
     with following(CallbackList(CALLBACKS, ("mlflow",)), tmp_path, []):
         pass
     assert json_files.read(str(tmp_path / "trackers.json"))["mlflow"] != run_id
+    assert not capsys.readouterr().err
+
+
+def test_mlflow_without_a_database_writes_files(tmp_path, monkeypatch, capsys):
+    mlflow = pytest.importorskip("mlflow", reason=f"mlflow {_MISSING}")
+    if importlib.util.find_spec("sqlalchemy") is not None:
+        pytest.skip("MLflow has its database here, which is its default")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI")
+    callbacks = CallbackList(CALLBACKS, ("mlflow",))
+    with following(callbacks, tmp_path, []):
+        callbacks.on_evaluation(3, {"f1": np.float32(0.5)})
+    run_id = json_files.read(str(tmp_path / "trackers.json"))["mlflow"]
+    client = mlflow.MlflowClient(str(tmp_path / "mlruns"))
+    assert client.get_run(run_id).data.metrics["eval/f1"] == 0.5
     assert not capsys.readouterr().err
 
 

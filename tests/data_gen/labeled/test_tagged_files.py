@@ -254,3 +254,12 @@ def test_wnut17_has_the_published_numbers_of_sentences(real_data):
         assert len(read) == number
         assert np.all(read.row_lengths > 0)
         assert len(read.tag_names) == 13
+
+
+def test_texts_without_a_word_are_counted(write):
+    lines = [{"text": "Ada"}, {"text": ""}, {"text": "b"}, {"text": " "}]
+    path = write(json_lines(*({**line, "entities": []} for line in lines)), "a.jsonl")
+    read = read_tagged_file(path, "test_file")
+    assert read.texts == ["Ada", "b"]
+    (note,) = read.notes
+    assert "out, also of predictions: 2, the first is line 2" in note
