@@ -28,9 +28,9 @@ from data_gen.labeled.table import Layout, Table
 
 FEWEST_CHOICES = 2
 MOST_CHOICES = 26
-LABEL_KINDS = ("auto", "index", "letter", "text")
-# Kind of labels that are numbers from 1, which a file must show; no value of an option.
+# Kind of labels that are numbers from 1.
 _FROM_1 = "number"
+LABEL_KINDS = ("auto", "index", _FROM_1, "letter", "text")
 NUMBERED = ("index", _FROM_1)
 # Probability that the first choice is never the right one, below which it is taken for an error.
 _UNLIKELY = 1e-2
@@ -251,11 +251,11 @@ def read_custom(
 
     Args:
       source: a file in one of `row_formats.FORMATS`.
-      label_kind: how labels name the right choice: "index", from 0; "letter", from A; "text"; or
-        "auto": index if all labels of the file are whole numbers (from 1 if no label is 0 and one
-        is the number of its choices), letter if all are single letters, else text. Or the
-        `label_kind` of another file of the run, as it was returned. If all questions name their
-        choices, the labels are these names, whatever `label_kind` is.
+      label_kind: how labels name the right choice: "index", from 0; "number", from 1; "letter",
+        from A; "text"; or "auto": index if all labels of the file are whole numbers (number if no
+        label is 0 and one is the number of its choices), letter if all are single letters, else
+        text. If all questions name their choices, the labels are these names, whatever
+        `label_kind` is.
       columns_flag: flag that errors about columns name; None if each column has its own.
 
     Raises:
@@ -495,7 +495,7 @@ def _find_label_kind(table: Table, labels: list[str], choices: Sequence[Sequence
         if math.prod(1 - 1 / count for _, count in counted if count) < _UNLIKELY:
             raise UserError(
                 f"{table.source.path}: no label is 0, so that the choices seem to be counted from "
-                "1, but none has the number of the last choice: write letters, or numbers from 0; "
-                "or give --label_kind=index if they are that"
+                "1, but none has the number of the last choice: give --label_kind=number, or "
+                "--label_kind=index if they are counted from 0"
             )
     return "index"

@@ -145,6 +145,7 @@ def read_data(options: MultipleChoiceOptions, checkpoint: Checkpoint) -> Dataset
             "task_name": options.task_name,
             "max_seq_length": options.max_seq_length,
             "truncate": options.truncate,
+            "label_kind": shared.get("label_kind", options.label_kind),
         },
     )
 

@@ -22,7 +22,7 @@ class MultipleChoiceOptions(
 ):
     """Multiple choice; columns are for --task_name=custom."""
 
-    read_as_trained = ("max_seq_length", "truncate")
+    read_as_trained = ("max_seq_length", "truncate", "label_kind")
 
     task_name: str = option(
         SWAG,
@@ -71,8 +71,8 @@ class MultipleChoiceOptions(
     # "auto" is ambiguous if the choices themselves are numbers or letters.
     label_kind: str = option(
         "auto",
-        "Name of the right choice: its number from 0 (from 1 where the labels show that), its "
-        "letter from A, or its text. auto: the one that fits all labels of a file.",
+        "Name of the right choice. index: its number from 0. number: from 1. letter: from A. text: "
+        "its text. auto: the one that fits all labels of a file.",
         choices=LABEL_KINDS,
         only_with=_IS_CUSTOM,
     )

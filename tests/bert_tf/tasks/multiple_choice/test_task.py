@@ -172,6 +172,27 @@ def test_a_finished_run_predicts_again_whatever_the_batches(folder, trained, tmp
         np.testing.assert_allclose(answer["probabilities"], row, atol=1e-5)
 
 
+def test_a_later_evaluation_counts_labels_as_the_training_did(folder, tmp_path):
+    """A development set alone does not show that its labels are counted from 1."""
+    rows = [json.loads(line) for line in (folder / "val.jsonl").read_text().splitlines()]
+    not_last = [row for row in rows if row["label"] + 1 < len(row["choices"])][:5]
+    for name, chosen in (("train", rows), ("dev", not_last)):
+        lines = [json.dumps({**row, "label": row["label"] + 1}) for row in chosen]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    files = {"train_file": f"{tmp_path}/train.jsonl", "dev_file": f"{tmp_path}/dev.jsonl"}
+    run(own(folder, tmp_path / "run", **files, test_file=None, do_train=True, do_eval=True))
+    assert open_checkpoint(str(tmp_path / "run")).task["label_kind"] == "number"
+    later = dict(init_checkpoint=str(tmp_path / "run"), bert_config_file=None, do_eval=True)
+    dev_only = dict(train_file=None, dev_file=files["dev_file"], test_file=None)
+    run(own(folder, tmp_path / "later", **later, **dev_only))
+    run(own(folder, tmp_path / "index", **later, **dev_only, label_kind="index"))
+    accuracy = {}
+    for name in ("run", "later", "index"):
+        results = json_files.read(str(tmp_path / name / "eval_results.json"))
+        accuracy[name] = results["eval_accuracy"]
+    assert accuracy["later"] == accuracy["run"] > accuracy["index"]
+
+
 def test_a_fold_of_codah(folder, tmp_path, capsys):
     """In SWAG's columns, found in the directory; truncated, frozen, limited, with a second
     development set."""
