@@ -72,7 +72,7 @@ class Configured(WithArguments):
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "trainable":
             # On TensorFlow Keras does nothing for the value that there is, even if parts differ.
-            keras.layers.Layer.trainable.fset(self, value)
+            object.__setattr__(self, name, value)
         else:
             super().__setattr__(name, value)
 

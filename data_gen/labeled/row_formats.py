@@ -4,7 +4,6 @@ Input: a file on any file system, compressed or not, by its extension in one of 
 rows of fields (`read_delimited`), or objects (`read_rows`).
 """
 
-import contextlib
 import csv
 import functools
 import io
@@ -114,12 +113,11 @@ def read_delimited(
         if delimiter is None:
             delimiter = told[1]
     first_line = next((text for _, text in sample if text.strip()), "")
-    signs = _delimiters(delimiter, file_format, first_line)
-    candidates = _fitting(signs, sample, source) if file_format == "csv" else signs
+    candidates = _delimiters(delimiter, file_format, first_line)
     usual = candidates[0]
     quoting = None if is_literal else _quoting_of(sample, usual)
-    # Whether the sign leaves the first row whole, and what is wrong then.
-    problems: list[tuple[bool, UserError]] = []
+    # Number of columns, and what is wrong with them, for each sign.
+    problems: list[tuple[int, UserError]] = []
     for candidate in candidates:
         # A quotation mark of TSV is a character like any other.
         is_tsv = file_format == "tsv" and candidate == usual and quoting is None
@@ -141,7 +139,7 @@ def read_delimited(
             layout = locate(first[1])
             check_twins(source.path, layout, first[1])
         except UserError as problem:
-            problems.append((len(first[1]) == 1, problem))
+            problems.append((len(first[1]), problem))
             continue
         # Any sign divides a row without a header into columns by number.
         if candidate == usual or layout.has_header:
@@ -155,8 +153,15 @@ def read_delimited(
             lines = itertools.chain(sample, all_lines)
             rows = parse(lines, source.path, candidate)
             return layout, _with_empty_values(rows, source)
-    # The first sign that divides the row is meant.
-    raise min(problems, key=lambda problem: problem[0])[1]
+    raise _clearest(problems)
+
+
+def _clearest(problems: Sequence[tuple[int, UserError]]) -> UserError:
+    """Returns the error of the usual sign, the first, if it divides the row, else of the sign that
+    finds most columns."""
+    if problems[0][0] > 1:
+        return problems[0][1]
+    return max(problems, key=lambda problem: problem[0])[1]
 
 
 def _delimiters(delimiter: str | None, file_format: str, first_line: str) -> list[str]:
@@ -171,18 +176,13 @@ def _delimiters(delimiter: str | None, file_format: str, first_line: str) -> lis
     usual = {"tsv": "\t", "csv": ","}[file_format]
     # Signs that separate the columns of some spreadsheets; letters and blanks are parts of names.
     signs = {sign for sign in first_line if sign in ",;\t|:^~!#$%&*+/@\x1f"}
-    return [usual, *sorted(signs)]
-
-
-def _fitting(signs: list[str], sample: Sequence[tuple[int, str]], source: SourceFile) -> list[str]:
-    """Returns the signs that the first row is CSV with; all of them if there is none."""
-    fitting = []
-    for sign in signs:
-        # A row in quotation marks is CSV with its own separator only.
-        with contextlib.suppress(UserError):
-            next(_with_empty_values(_csv_rows(sample, source.path, sign, {}), source), None)
-            fitting.append(sign)
-    return fitting or signs
+    ordered = [usual, *sorted(signs)]
+    if file_format == "csv":
+        # Fields that are all in quotation marks show what separates them.
+        for sign in ordered:
+            if _is_all_quoted(first_line, sign):
+                return [sign]
+    return ordered
 
 
 def _is_all_quoted(line: str, delimiter: str) -> bool:

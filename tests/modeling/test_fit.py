@@ -320,6 +320,23 @@ def test_frozen_parts_train_again(thaw):
     assert any("layer_0/attention/query" in path for path in changed)
 
 
+def test_a_class_of_the_users_has_its_own_trainable():
+    class Recorded(fine_tuning.BertForClassification):
+        @property
+        def trainable(self):
+            return super().trainable
+
+        @trainable.setter
+        def trainable(self, value):
+            assigned.append(value)
+            fine_tuning.BertForClassification.trainable.fset(self, value)
+
+    assigned: list[bool] = []
+    model = Recorded(SMALL, 3)
+    model.trainable = False
+    assert assigned[-1] is False and not model.trainable_variables
+
+
 @pytest.mark.parametrize("when", ["constructor", "later"])
 def test_the_whole_encoder_may_be_frozen_and_thawed(when):
     model = fine_tuning.BertForClassification(

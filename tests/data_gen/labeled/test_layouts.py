@@ -92,6 +92,10 @@ def test_a_separator_can_be_given_for_a_file_without_a_header(write):
         ("a.csv", '"text";"name"\n"a";"b"\n', "no column 'label'"),
         ("a.csv", "text;name\na;b\n", "no column 'label'"),
         ("a.tsv", "text,name\na,b\n", "the columns are 'text', 'name'"),
+        ("a.csv", "name;text;te/xt\na;b;c\n", "the columns are 'name', 'text', 'te/xt'"),
+        ("a.csv", "name,te/x/t\na,b\n", "The columns are 'name', 'te/x/t'"),
+        # A sign inside of a text that is not closed is no separator.
+        ("a.csv", '1,"He said "hi"; then left"\n0,"bad; dull"\n', ":1: not CSV: ',' expected"),
         ("a.csv", '"te"xt;label\n"a";"b"\n', ":1: not CSV"),
         ("a.csv", b"%PDF-1.7\n%\xe2", "is a PDF file: save its text as UTF-8"),
         ("a.csv", b"PAR1\x15\x04", "is a Parquet file, no text: the name of a table must end in"),
