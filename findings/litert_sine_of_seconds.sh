@@ -34,8 +34,9 @@ def in_litert(function, x):
 version = importlib.metadata.version("ai-edge-litert")
 seconds = np.array([1e6, 1e7, 1e8, 1e9, 1.7e9, 1.76e9], "float32")
 for name, function in {"sin": tf.sin, "cos": tf.cos}.items():
-    there = " ".join(f"{value:.2f}" for value in in_litert(function, seconds))
-    print(f"ai-edge-litert {version} {name}: {' '.join(f'{value:.2f}' for value in function(seconds).numpy())} | {there}")
+    here, there = function(seconds).numpy(), in_litert(function, seconds)
+    shown = [" ".join(f"{value:.2f}" for value in values) for values in (here, there)]
+    print(f"ai-edge-litert {version} {name}: {' | '.join(shown)}")
 PYTHON
 seen=$(TF_CPP_MIN_LOG_LEVEL=3 "$folder/venv/bin/python" "$folder/program.py" 2> /dev/null)
 echo "$seen"
