@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# AdaSmooth of pytorch_optimizer begins with steps of 50 times the rate, and a new word gets such a step whenever it comes.
+# AdaSmooth of pytorch_optimizer begins with steps of 50 learning rates, and a new word gets one whenever it comes.
 #
 # Guess before the run: at the default rate of .001 AdaSmooth moves weights by about .001 in a step, as AdamW does.
 # Seen: pytorch_optimizer 4.1.0, in learning rates: AdamW 1.0, 0.6, 0.5 in the first steps, AdaSmooth 52.4, 2.0, 1.4.
