@@ -342,7 +342,7 @@ class PretrainingDataOptions(MaskingOptions, EngineOptions):
             if self.masking != DEFAULT_RATIOS:
                 raise UserError(f"--masking: {_GIVE_IN_TRAINING}")
         for name in self.output_file.split(","):
-            outputs.check_compression(name.strip().partition("@")[0], "output_file")
+            outputs.check_compression(re.sub(r"@\d+$", "", name.strip()), "output_file")
             if files.is_remote(name.strip()) and self.beam_pipeline_options is None:
                 raise UserError(
                     f"--output_file: {name.strip()} is not on a local disk, where the work "
@@ -366,7 +366,8 @@ class PretrainingDataOptions(MaskingOptions, EngineOptions):
     @property
     def is_gzipped(self) -> bool:
         """Whether the records are: --gzip_compress, or a name of --output_file ends in .gz."""
-        ending = re.search(r"\.gz(@\d+)?\s*(,|$)", self.output_file, re.IGNORECASE)
+        shards = r"@\d+|-\d+-of-\d+"
+        ending = re.search(rf"\.gz({shards})?\s*(,|$)", self.output_file, re.IGNORECASE)
         return self.gzip_compress or ending is not None
 
     @property

@@ -34,7 +34,7 @@ from modeling.layers import (
     truncated_normal,
 )
 from modeling.recompute import recomputed
-from modeling.saving import Checkpointed, Configured, check_config, register
+from modeling.saving import KEPT_BY_LORA, Checkpointed, Configured, check_config, register
 
 _DROPOUT_SITE = 0
 
@@ -524,7 +524,9 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         # No variable of a frozen layer trains, LoRA matrices included: unfreeze the layers, then
         # freeze every variable.
         self.trainable = True
-        self._freeze_what_lora_keeps()
+        for variable in self.weights:
+            variable.trainable = False
+            setattr(variable, KEPT_BY_LORA, True)
         for index, layer in enumerate(self.layers):
             for name in names:
                 seed = derived_seed(self.seed, f"lora/layer_{index}/{name}")
@@ -535,16 +537,6 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
                     a_initializer=keras.initializers.HeUniform(seed=seed),
                 )
         self.lora = {"rank": rank, "lora_alpha": lora_alpha, "layers": names}
-
-    def _freeze_what_lora_keeps(self) -> None:
-        for variable in self.weights:
-            if not variable.name.startswith("lora_"):
-                variable.trainable = False
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        if name == "trainable" and getattr(self, "lora", None):
-            self._freeze_what_lora_keeps()
 
     @staticmethod
     def get_layout_map(device_mesh, model_parallel_dim_name: str = "model"):

@@ -63,6 +63,10 @@ class WithArguments:
         return config
 
 
+# Attribute of variables that stay frozen, as LoRA trains in their place.
+KEPT_BY_LORA = "kept_by_lora"
+
+
 class Configured(WithArguments):
     """Serialization of layers and models with a `BertConfig`, in addition to `_arguments`."""
 
@@ -70,11 +74,16 @@ class Configured(WithArguments):
     _arguments: tuple[str, ...] = ("seed",)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "trainable":
-            # On TensorFlow Keras does nothing for the value that there is, even if parts differ.
-            object.__setattr__(self, name, value)
-        else:
+        if name != "trainable":
             super().__setattr__(name, value)
+            return
+        # On TensorFlow Keras does nothing for the value that there is, even if parts differ.
+        whole: Any = self
+        for layer in whole._flatten_layers():
+            object.__setattr__(layer, name, value)
+        for variable in whole.weights:
+            if hasattr(variable, KEPT_BY_LORA):
+                variable.trainable = False
 
     def get_config(self) -> dict:
         """Returns the arguments of the constructor, with the `BertConfig` as a plain dict."""

@@ -29,6 +29,10 @@ _MLFLOW = {
 }
 
 
+# Variable that names the store of MLflow.
+_STORE = "MLFLOW_TRACKING_URI"
+
+
 class _Tracker(Callback, abc.ABC):
     """Follows a run: its flags at the begin, its metrics, and its files at the end.
 
@@ -104,8 +108,9 @@ class Mlflow(_Tracker):
 
         # The package of the extra has no database, which MLflow takes by default.
         has_database = importlib.util.find_spec("sqlalchemy") is not None
-        if not has_database and mlflow.get_tracking_uri().startswith("sqlite:"):
-            os.environ["MLFLOW_TRACKING_URI"] = "./mlruns"
+        is_default = _STORE not in os.environ and mlflow.get_tracking_uri().startswith("sqlite:")
+        if is_default and not has_database:
+            os.environ[_STORE] = "./mlruns"
         self._client = client = mlflow.MlflowClient()
         self.id = None
         # The run of an earlier start may be in another store, or deleted.

@@ -101,7 +101,8 @@ def predict_table(
             ids.add(row)
             if _REASON in result:
                 num_unusable += 1
-                first_fault = first_fault or f"{table.unit} {row.line}: {result[_REASON]}"
+                where = "" if row.fault else f"{table.unit} {row.line}: "
+                first_fault = first_fault or where + result[_REASON]
             writer.add(row, result)
         writer.flush()
     if not num_rows:
@@ -171,7 +172,8 @@ def _predict_rows(inference: TaskInference, rows: Sequence[Row], num_texts: int)
 def _check_row(inference: TaskInference, row: Row, num_texts: int) -> object:
     """Returns the input that a row holds; raises `UserError` for one that can't be predicted."""
     if row.fault is not None:
-        raise UserError(row.fault)
+        # Cells that could not be read are not written: they are looked up in the input.
+        raise UserError(f"line {row.line}: {row.fault}")
     texts = row.values[:num_texts]
     # Training refuses an empty first text too, also in files of pairs.
     if isinstance(texts[0], str) and not texts[0].strip():

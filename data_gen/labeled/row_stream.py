@@ -147,8 +147,6 @@ class RowStream:
     def _row_of_fields(self, number: int, line: int, cells: list[str], fault: str | None) -> Row:
         if len(cells) != self.width:
             fault = fault or f"{self.width} columns expected, as in the first row, not {len(cells)}"
-            # What does not fit is looked up in the input.
-            fault = f"line {line}: {fault}"
             # A row of another length would shift the columns that are written beside it.
             cells = (cells + [""] * self.width)[: self.width]
         values = tuple(cells[column] for column in self._layout.numbers)

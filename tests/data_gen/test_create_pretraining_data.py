@@ -146,6 +146,7 @@ def test_no_next_sentence_prediction_and_other_flags(run, folder):
             {"a.GZ-00000-of-00002": "p-00000-of-00002", "a.GZ-00001-of-00002": "p-00001-of-00002"},
         ),
         ("p,q", "a,b.gz", {"a": "p", "b.gz": "q"}),
+        ("p", "a.gz-00000-of-00001", {"a.gz-00000-of-00001": "p"}),
     ],
 )
 def test_records_whose_name_ends_in_gz_are_gzipped(run, folder, plain, zipped, files):

@@ -309,8 +309,10 @@ def test_frozen_parts_train_again(thaw):
         model.encoder.enable_lora(2, layers=("query",))
         trained = {variable.path for variable in model.trainable_variables}
         # What LoRA keeps stays frozen.
-        for value in (True, False, True):
-            model.trainable = value
+        parts = (model.encoder.embeddings, layer, layer.attention, model.encoder, model)
+        for part in parts:
+            for value in (True, False, True):
+                part.trainable = value
         assert {variable.path for variable in model.trainable_variables} == trained
         assert len(trained) == 2 * SMALL.num_hidden_layers + 2
     else:
@@ -318,6 +320,17 @@ def test_frozen_parts_train_again(thaw):
         assert len(model.trainable_variables) == len(model.weights)
     changed = train(model)
     assert any("layer_0/attention/query" in path for path in changed)
+
+
+def test_parts_of_keras_own_layers_train_again():
+    config = dataclasses.replace(SMALL, bilstm_units=3)
+    model = fine_tuning.BertForTokenClassification(config, 3)
+    count = len(model.trainable_variables)
+    for part in (model.bilstm, *model.bilstm._flatten_layers()):
+        part.trainable = False
+    assert len(model.trainable_variables) < count
+    model.trainable = True
+    assert len(model.trainable_variables) == count
 
 
 def test_a_class_of_the_users_has_its_own_trainable():

@@ -112,6 +112,15 @@ def test_repeated_ids_are_counted(checkpoints, tmp_path, capfd):
     )
 
 
+@pytest.mark.parametrize("output", ["out.csv", "out.jsonl"])
+def test_rows_that_could_not_be_read_have_their_line(checkpoints, tmp_path, capfd, output):
+    table = 'key,text\n1,a\n"2,open\n3,b,c\n4,d\n'
+    written = predict(checkpoints["class"], tmp_path, table, output=output)
+    assert "line 3: not CSV" in written and "line 4: 2 columns expected" in written
+    error = capfd.readouterr().err
+    assert "the first is line 3: not CSV" in error and "line 3: line" not in error
+
+
 def test_a_compressed_name_is_answered_in_its_format(checkpoints, tmp_path):
     expected = predict(checkpoints["class"], tmp_path, TABLE)
     assert predict(checkpoints["class"], tmp_path, TABLE, output="out.csv.gz") == expected
