@@ -6,7 +6,7 @@
 # Seen: keras-tuner 1.4.8. It sets infinite scores to 0 before it fits its Gaussian process, and that is below every
 # loss there is. Where rates above .001 have an infinite loss and others one of 1 or more, 15 of 18 trials are above
 # .001, and the best one has a loss of 1.3; with a loss of 20 instead of infinity 2 trials are, and the best one has
-# 1.0. A loss of NaN makes a trial invalid, and is left out.
+# 1.0.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

@@ -6,8 +6,7 @@
 # Seen: keras-tuner 1.4.8. Of 0 to .5 in steps of .1 it takes .0 to .4, of 0 to 1 in tenths nothing above .9, of 0 to .3
 # in steps of .05 nothing above .25 and of .1 to .7 in steps of .2 nothing above .5: neither a random search, in 2,000
 # draws, nor a grid search. The number of steps is a floor division of floats, and .5 // .1 is 4. Of 0 to .2 in steps of
-# .05, and of integers, the last one is there. A best value at the end of the range is so not the end that was asked
-# for.
+# .05 the last one is there. A best value at the end of the range is so not the end that was asked for.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

@@ -6,7 +6,7 @@
 # the other has a loss above 0.
 # Seen: tensorflow-model-remediation 0.1.7.1. It is 0.00 for any two groups with equal means: scores that are all .5
 # beside half 0 and half 1, or .1 to .9 beside .5. At a threshold of .7 half of one group is called toxic and nobody of
-# the other. Training with it stops there. MMDLoss says 1.50 and .79, and 0 for groups that are alike.
+# the other. MMDLoss says 1.50 and .79, and 0 for groups that are alike.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

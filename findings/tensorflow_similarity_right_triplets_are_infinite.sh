@@ -5,9 +5,8 @@
 # as a text's own class comes nearer than the others: it is 0.00 at squared distances of 0 and 100.
 # Seen: tensorflow-similarity 0.17.1. It is 0.00 up to a difference of 88, and infinite from 89 on: the largest term is
 # taken out of the sum, and the 1 is multiplied by exp(88) or more, too much for float32. Its gradient is 0, so weights
-# stay finite, but the loss that `fit` reports, and that `TerminateOnNaN`, early stopping and the best checkpoint read,
-# is infinite as soon as one text of the batch is that right. Vectors of 768 units that vary by 1 are 1,500 apart. With
-# Manhattan distances it is the same; with a margin of 1 it is 0.
+# stay finite, but the mean of a batch is infinite as soon as one text of it is that right. Vectors of 768 units that
+# vary by 1 are 1,500 apart. With Manhattan distances it is the same; with a margin of 1 it is 0.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

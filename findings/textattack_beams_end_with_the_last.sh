@@ -3,10 +3,9 @@
 #
 # Guess before the run: an attack that does not succeed, or that has no end but the best score (`maximizable=True`),
 # returns the text with the highest score that beam search has seen.
-# Seen: textattack 0.3.11. One change of a text scores .90, two score .50 and all three .10. Beams of 1 and of 8 return
-# the text with all words changed, .10, which is worse than the text unchanged, .40: the best result is set anew in
-# every round, and rounds go on until no word is left. Greedy search is a beam of one. An attack by words' importance in
-# the same package keeps the best text.
+# Seen: textattack 0.3.11. One change of a text scores .90, and all three .10. Greedy search and beams of 2 and of 8
+# return the text with all words changed, .10, which is worse than the text unchanged, .40: the best result is set anew
+# in every round, and rounds go on until no word is left.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail

@@ -6,8 +6,8 @@
 # Seen: textattack 0.3.11. If the probabilities of one text of a batch add up to a number that is off by a millionth,
 # those of all its texts go through a softmax: .9901 and .0098 become .73 and .27. In float16 the most likely of three
 # classes has .82 in the mean before and .51 after it, of 20 classes .60 and .09. So scores of one text depend on its
-# batch. An attack with `target_max_score=.5` ends where a model is still sure. Logits that happen to add up to 1, as 3
-# and -2, are taken for probabilities.
+# batch. What is compared with `target_max_score` is so another number than the model's. Logits that happen to add up to
+# 1, as 3 and -2, are taken for probabilities.
 #
 # Installs pinned packages into a temporary folder, without this project; fails if this changes.
 set -euo pipefail
