@@ -487,7 +487,7 @@ def check_reads_logits(loss) -> None:
         if function in of_probabilities and not takes_logits:
             raise UserError(
                 f"loss={loss}: it takes the model's logits for probabilities: leave it out, or "
-                "give a loss of keras.losses with from_logits=True"
+                "give a cross-entropy of keras.losses with from_logits=True"
             )
 
 

@@ -107,7 +107,7 @@ class Mlflow(_Tracker):
         from mlflow.entities import Param
 
         # The package of the extra has no database, which MLflow takes by default.
-        has_database = importlib.util.find_spec("sqlalchemy") is not None
+        has_database = importlib.util.find_spec("alembic") is not None
         is_default = _STORE not in os.environ and mlflow.get_tracking_uri().startswith("sqlite:")
         if is_default and not has_database:
             os.environ[_STORE] = "./mlruns"
