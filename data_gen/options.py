@@ -342,7 +342,7 @@ class PretrainingDataOptions(MaskingOptions, EngineOptions):
             if self.masking != DEFAULT_RATIOS:
                 raise UserError(f"--masking: {_GIVE_IN_TRAINING}")
         for name in self.output_file.split(","):
-            outputs.check_compression(re.sub(r"@\d+$", "", name.strip()), "output_file")
+            outputs.check_compression(_without_shards(name.strip()), "output_file")
             if files.is_remote(name.strip()) and self.beam_pipeline_options is None:
                 raise UserError(
                     f"--output_file: {name.strip()} is not on a local disk, where the work "
@@ -409,7 +409,12 @@ class PretrainingDataOptions(MaskingOptions, EngineOptions):
         if len({os.path.realpath(path) for path in paths}) < len(paths):
             raise UserError(f"--output_file={self.output_file}: the same file is named twice")
         # All shards share one file of statistics.
-        return paths, re.sub(r"@\d+$", "", names[0]) + STATISTICS_SUFFIX
+        return paths, _without_shards(names[0]) + STATISTICS_SUFFIX
+
+
+def _without_shards(name: str) -> str:
+    """Returns NAME of NAME@16."""
+    return re.sub(r"@\d+$", "", name)
 
 
 @option_class

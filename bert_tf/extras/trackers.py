@@ -29,10 +29,6 @@ _MLFLOW = {
 }
 
 
-# Variable that names the store of MLflow.
-_STORE = "MLFLOW_TRACKING_URI"
-
-
 class _Tracker(Callback, abc.ABC):
     """Follows a run: its flags at the begin, its metrics, and its files at the end.
 
@@ -107,10 +103,9 @@ class Mlflow(_Tracker):
         from mlflow.entities import Param
 
         # The package of the extra has no database, which MLflow takes by default.
-        has_database = importlib.util.find_spec("alembic") is not None
-        is_default = _STORE not in os.environ and mlflow.get_tracking_uri().startswith("sqlite:")
-        if is_default and not has_database:
-            os.environ[_STORE] = "./mlruns"
+        needs_database = mlflow.get_tracking_uri().startswith("sqlite:")
+        if needs_database and importlib.util.find_spec("alembic") is None:
+            os.environ.setdefault("MLFLOW_TRACKING_URI", "./mlruns")
         self._client = client = mlflow.MlflowClient()
         self.id = None
         # The run of an earlier start may be in another store, or deleted.

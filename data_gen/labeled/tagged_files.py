@@ -283,7 +283,8 @@ def _name_tags(source: SourceFile, sentences: list[Sentence], label_names: Seque
 def _read_objects(
     source: SourceFile, rows: Iterable[tuple[int, dict]], word_key: str, label_key: str | None
 ) -> Iterator[Sentence]:
-    """Yields the sentences of objects; a bad row yields the word O, without tags."""
+    """Yields the sentences of objects; a bad row yields the word O, without tags. Texts without a
+    word are left out, and noted in `source`."""
     document = -1
     last_document = None
     first: Sentence | None = None
