@@ -472,6 +472,7 @@ def check_reads_logits(loss) -> None:
         keras.losses.binary_focal_crossentropy,
         keras.losses.categorical_crossentropy,
         keras.losses.categorical_focal_crossentropy,
+        keras.losses.categorical_generalized_cross_entropy,
         keras.losses.dice,
         keras.losses.kl_divergence,
         keras.losses.sparse_categorical_crossentropy,

@@ -249,8 +249,9 @@ def test_a_loss_of_the_users_reads_labels_in_its_own_way():
         {"logits": "bce"},
         "kl_divergence",
         keras.losses.Dice(),
+        keras.losses.CategoricalGeneralizedCrossEntropy(),
     ],
-    ids=["name", "function", "object", "list", "dict", "distributions", "overlap"],
+    ids=["name", "function", "object", "list", "dict", "distributions", "overlap", "noise"],
 )
 def test_a_loss_of_probabilities_is_refused(loss, tmp_path):
     model = classifier(classes=2)
