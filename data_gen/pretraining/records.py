@@ -123,7 +123,8 @@ def shard_names(name: str, count: int) -> list[str]:
 def find_records(patterns: str, flag: str) -> list[str]:
     """Returns the record files that comma-separated paths and globs name, in their order.
 
-    Statistics that match a glob are skipped.
+    Statistics that match a glob are skipped, and so are shards that have no record by their
+    statistics, unless all are such.
 
     Raises:
       UserError: as `files.expand_patterns`; there are only statistics, or shards of two sets of one
@@ -149,6 +150,13 @@ def find_records(patterns: str, flag: str) -> list[str]:
             )
     for name, count in counts.items():
         _check_complete(name, count, flag)
+    read = functools.cache(json_files.read_object)
+    filled = []
+    for path, statistics in zip(paths, statistics_of(paths), strict=True):
+        if statistics is None or not _is_empty_shard(path, read(statistics)):
+            filled.append(path)
+    if filled:
+        return filled
     return paths
 
 
@@ -212,6 +220,12 @@ def _shard_facts(path: str, statistics: dict) -> dict | None:
             if isinstance(shard, dict) and shard.get("file") == os.path.basename(path):
                 return shard
     return None
+
+
+def _is_empty_shard(path: str, statistics: dict) -> bool:
+    """Whether a file has no byte, as its set had fewer instances than files."""
+    facts = _shard_facts(path, statistics)
+    return facts is not None and facts.get("rows") == 0 and files.file_size(path) == 0
 
 
 def stated_counts(paths: Sequence[str]) -> list[int | None]:

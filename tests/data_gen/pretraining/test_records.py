@@ -295,7 +295,8 @@ def _touch(folder, *names):
 )
 def test_statistics_are_no_records_whatever_the_pattern(tmp_path, pattern):
     names = records.shard_names("train.tfrecord", 2)
-    _touch(tmp_path, *names, "train.tfrecord.stats.json")
+    _touch(tmp_path, *names)
+    (tmp_path / "train.tfrecord.stats.json").write_text("{}")
     patterns = ",".join(str(tmp_path / one) for one in pattern.split(","))
     assert records.find_records(patterns, "input_file") == [str(tmp_path / name) for name in names]
 
@@ -304,6 +305,24 @@ def test_statistics_alone_are_refused(tmp_path):
     _touch(tmp_path, "a.stats.json")
     with pytest.raises(UserError, match="--input_file: .*a.stats.json"):
         records.find_records(str(tmp_path / "a*"), "input_file")
+
+
+def test_shards_of_fewer_instances_than_files(tmp_path):
+    names = records.shard_names("t", 4)
+    paths = [str(tmp_path / name) for name in names]
+    _touch(tmp_path, *names)
+    shards = [{"file": name, "bytes": 0, "rows": 0} for name in names]
+    shards[1] = {"file": names[1], "bytes": 3, "rows": 1}
+    # Its records were lost: nothing is left out then.
+    shards[2] = {"file": names[2], "bytes": 3, "rows": 1}
+    (tmp_path / names[1]).write_text("abc")
+    (tmp_path / "t.stats.json").write_text(json.dumps({"shards": shards}))
+    assert records.find_records(str(tmp_path / "t-*"), "input_file") == paths[1:3]
+    # A file that is named alone is refused when it is read.
+    assert records.find_records(paths[3], "input_file") == [paths[3]]
+    # Another program's records may have replaced a shard.
+    (tmp_path / names[3]).write_text("other records")
+    assert records.find_records(str(tmp_path / "t-*"), "input_file") == paths[1:]
 
 
 def test_two_sets_of_a_name_are_refused(tmp_path):
