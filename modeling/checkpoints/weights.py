@@ -891,13 +891,22 @@ def config_from_shapes(
     Args:
       shapes, rows: original name → shape in the file, and row of the table.
       source: named in errors.
+
+    Raises:
+      UserError: the tensors have two values of a size, as with factorized embeddings.
     """
     values: dict[str, Any] = {}
     layers = set()
     for name, shape in shapes.items():
         for letter, size in zip(rows[name].garden_shape, shape, strict=True):
-            if letter in SIZES:
-                values[SIZES[letter]] = size
+            if letter not in SIZES:
+                continue
+            other = values.setdefault(SIZES[letter], size)
+            if other != size:
+                raise UserError(
+                    f"{source}: {SIZES[letter]} is {other} in other tensors and {size} in {name}: "
+                    "it is no BERT (are its embeddings factorized?)"
+                )
         if match := re.match(rf"{_LAYER_PREFIX}(\d+)/", name):
             layers.add(match[1])
     # A configuration would be a guess if, say, the position table is missing.

@@ -31,8 +31,8 @@ def approximate_gelu(x):
     return tf_keras.activations.gelu(x, approximate=True)
 
 
-def encoder():
-    network = networks.BertEncoderV2(**SIZES)
+def encoder(**sizes):
+    network = networks.BertEncoderV2(**SIZES, **sizes)
     network(network.inputs)
     return network
 
@@ -154,6 +154,7 @@ def main(folder):
         checkpoint(model).write(str(folder / f"{name}.ckpt"))
     for model in (funnel(), albert()):
         tf.train.Checkpoint(encoder=model).write(str(folder / f"{type(model).__name__}.ckpt"))
+    tf.train.Checkpoint(encoder=encoder(embedding_width=6)).write(str(folder / "factorized.ckpt"))
 
     # Everything in these models must be in the checkpoint: assert_existing_objects_matched.
     ways = {

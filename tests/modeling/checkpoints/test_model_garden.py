@@ -156,3 +156,7 @@ def test_a_configuration_beside_it_is_checked(tmp_path):
 @pytest.mark.parametrize("name", ["FunnelTransformerEncoder", "AlbertEncoder"])
 def test_encoders_whose_weights_have_the_places_of_a_berts_are_refused(garden, name):
     common.assert_refused(garden / f"{name}.ckpt", "is a checkpoint of an unknown kind")
+
+
+def test_factorized_embeddings_are_refused_by_their_name(garden):
+    common.assert_refused(garden / "factorized.ckpt", "hidden_size is 6", "factorized")
