@@ -219,17 +219,25 @@ class BertTaskModel(Checkpointed, keras.Model):
         # Not in `compile`, by which Keras loads models that were saved with such a loss.
         if self._is_ours:
             check_reads_logits(self.loss)
-        if y is None and self._compile_loss is not None:
-            raise UserError(
-                "the labels are missing: fit(inputs, labels), or a dataset of both, as `fit_batch` "
-                "makes it of records"
-            )
+        self._check_has_labels(y)
         with recorded_means() as recorded:
             loss = super().compute_loss(x, y, y_pred, sample_weight, training)
         if self._report is None:
             self._report = LossReport(self._compile_loss)
         rows = ops.shape(keras.tree.flatten(y_pred)[0])[0]
         return self._report.update(loss, recorded, rows, has_added_losses=bool(self.losses))
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """Computes metrics as Keras does, on JAX and PyTorch before the first loss."""
+        self._check_has_labels(y)
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    def _check_has_labels(self, labels) -> None:
+        if labels is None and self._compile_loss is not None:
+            raise UserError(
+                "the labels are missing: fit(inputs, labels), or a dataset of both, as `fit_batch` "
+                "makes it of records"
+            )
 
     @property
     def metrics(self) -> list:

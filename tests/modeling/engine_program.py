@@ -162,6 +162,7 @@ def main() -> None:
     results["trained"] = outputs_of(model, features)
     model = BertForClassification.from_checkpoint(folder / "native", dtype="float32")
     model.compile(BertAdamW(0.01))
+    without_labels = refusal(model.fit, features)
     model.fit(features, labels, verbose=0)
     freeze_layers(model, 1)
     model.save(folder / "frozen.keras")
@@ -177,6 +178,7 @@ def main() -> None:
         "backend": keras.backend.backend(),
         "losses": losses,
         "answers": answers,
+        "without labels": without_labels,
         "ids": np.asarray(texts(["w1 w2", "w3"])["input_ids"]).tolist(),
         "refused": [
             refusal(texts, keras.Input((), dtype="string")),

@@ -184,6 +184,7 @@ def test_predictions_are_the_same_and_the_rest_is_refused_in_one_line(engine):
     for name, inputs in INPUTS.items():
         assert_alike(facts["answers"][name], Predictor.from_checkpoint(engine / name)(inputs))
     assert facts["ids"] == [[2, 6, 7, 3], [2, 8, 3, 0]]
+    assert facts["without labels"].startswith("the labels are missing")
     for what, line in zip(
         ("BertPreprocessor within a model", "a dropout stream", "an export", "a run"),
         facts["refused"],
