@@ -15,7 +15,7 @@ from tests import density
 
 # Code tokens of the whole project: of what docs/promises.md lists and nothing else. The number rises
 # in the commit that adds a row there.
-TOTAL = 365_600
+TOTAL = 365_670
 # Code tokens by package. Within the total a package may have 3 % or 500 tokens more than this.
 TOKENS = {
     "benchmarks": 16_200,

@@ -290,11 +290,7 @@ def check_same(
             if not strict and before.get("held_out") != after.get("held_out"):
                 has_changed = True
             if has_changed:
-                if "given" in after:
-                    location = after["given"][0]
-                else:
-                    location = after["files"][0][0]
-                changes.append(f"other {description} in {location}")
+                changes.append(f"other {description} {_difference(before, after)}")
         elif before and (strict or name not in _MAY_BE_DROPPED):
             changes.append(f"{description} not given")
         elif after and (strict or name not in _MAY_BE_ADDED):
@@ -304,6 +300,21 @@ def check_same(
             f"--output_dir: the run in {directory} was made from something else than now "
             f"({'; '.join(changes)}): give what it was made from, or choose another directory"
         )
+
+
+def _difference(before: Mapping, after: Mapping) -> str:
+    """Returns where two fingerprints of an input differ: "in" a place, or "without" one."""
+    if "given" in after:
+        return f"in {after['given'][0]}"
+    known = before["files"]
+    for status in after["files"]:
+        if status not in known:
+            return f"in {status[0]}"
+    for status in known:
+        if status not in after["files"]:
+            return f"without {status[0]}"
+    # Contents that were changed at the same size and time, or another order.
+    return f"in {known[0][0]}"
 
 
 def check_evaluated(directory: str, init_checkpoint: str | None) -> None:

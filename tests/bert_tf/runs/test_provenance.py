@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -40,6 +41,22 @@ def test_contents_count_and_are_read_once_in_a_start(tmp_path, reads):
         r".*train.csv\): give what it was made from, or choose another directory",
     ):
         check_same("run", first, fingerprints({"train": [str(path)]}, first), strict=False)
+
+
+def test_the_file_that_differs_is_named(tmp_path):
+    paths = [str(tmp_path / name) for name in ("a.csv", "b.csv", "c.csv")]
+    for path in paths:
+        with open(path, "w") as file:
+            file.write(path)
+    first = fingerprints({"train": paths[:2]}, {})
+    for given, difference in [
+        (paths[:1], f"without {paths[1]}"),
+        (paths, f"in {paths[2]}"),
+        ([paths[0], paths[2]], f"in {paths[2]}"),
+        (paths[1::-1], f"in {paths[0]}"),
+    ]:
+        with pytest.raises(UserError, match=re.escape(f"other training data {difference})")):
+            check_same("run", first, fingerprints({"train": given}, first), strict=False)
 
 
 def test_contents_count_whatever_sizes_and_times_are(tmp_path):
