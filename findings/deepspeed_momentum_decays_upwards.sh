@@ -48,11 +48,11 @@ for rate in (0.0, 0.1):
     ends = "not finite" if not np.isfinite(losses[-1]) else "lower" if losses[-1] < losses[0] else "higher"
     shown = ", ".join(f"{momentums[i - 1]:.2f}" for i in (10, 20, 30, 60))
     beta = optimizer.param_groups[0]["betas"][1]
-    words.append(f"decay_mom_rate={rate} momentum at 10, 20, 30, 60: {shown}, last loss {ends}, second beta {beta}")
+    words.append(f"decay_mom_rate={rate} momentum at 10, 20, 30, 60: {shown}, loss {ends}, second beta {beta}")
 print(f"deepspeed {importlib.metadata.version('deepspeed')}: {'; '.join(words)}")
 PYTHON
 seen=$("$folder/venv/bin/python" "$folder/program.py" 2> /dev/null | tail -1)
 echo "$seen"
-test "$seen" = "deepspeed 0.19.8: decay_mom_rate=0.0 momentum at 10, 20, 30, 60: 0.80, 0.90, 0.90, 0.90, last loss low\
-er, second beta 0.99; decay_mom_rate=0.1 momentum at 10, 20, 30, 60: 0.80, 0.90, 1.80, 4.50, last loss not finite, sec\
-ond beta 0.99"
+test "$seen" = "deepspeed 0.19.8: decay_mom_rate=0.0 momentum at 10, 20, 30, 60: 0.80, 0.90, 0.90, 0.90, loss lower, s\
+econd beta 0.99; decay_mom_rate=0.1 momentum at 10, 20, 30, 60: 0.80, 0.90, 1.80, 4.50, loss not finite, second beta 0\
+.99"
