@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# `predict_proba` of SciKeras gives logits for a model with `from_logits=True`: rows like 13.7 and -12.7, unwarned.
+# `predict_proba` of SciKeras gives logits for a model with `from_logits=True`: rows like 15.7 and -14.7, unwarned.
 #
 # Guess before the run: a Keras model whose loss takes logits, as Keras' guides and BERT classifiers have it, is wrapped
 # with probabilities from 0 to 1 from `predict_proba`, and class 1 where the logit is above 0.
 # Seen: scikeras 0.13.0, Keras 3.15.1, tensorflow-cpu 2.20.0. The wrapper takes what the model returns for the
-# probability of class 1, and 1 less it for that of class 0, and rounds it: rows are as 13.7 and -12.7, texts with a
+# probability of class 1, and 1 less it for that of class 0, and rounds it: rows are as 15.7 and -14.7, texts with a
 # logit between 0 and .5, a probability of .50 to .62, are predicted negative, and a threshold of .9 is one of .71. With
 # three classes the rows don't add up to 1. Nothing is said; log losses and calibration in scikit-learn on top of it are
 # those of clipped numbers.
