@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What a text says twice is the last thing in sumy's SumBasic: the second time overwrites the first one's rating.
 #
-# Guess before the run: SumBasic takes the sentence with the likeliest words, then halves what it has said; a sentence
+# Guess before the run: SumBasic takes the sentence with the likeliest words, then squares what it has said; a sentence
 # that the text repeats, as a title or a quotation does, is first, once.
 # Seen: sumy 0.13.0. A text of four sentences, of which "money talks" is chosen first. With the same sentence once more
 # at the end it is in no summary of one, two or three. Ratings are kept in a dictionary by sentence, and two sentences
