@@ -15,7 +15,7 @@ from tests import density
 
 # Code tokens of the whole project: of what docs/promises.md lists and nothing else. The number rises
 # in the commit that adds a row there.
-TOTAL = 365_670
+TOTAL = 365_760
 # Code tokens by package. Within the total a package may have 3 % or 500 tokens more than this.
 TOKENS = {
     "benchmarks": 16_200,
@@ -30,12 +30,12 @@ TOKENS = {
     "bert_tf/training": 20_100,
     "bert_tf/vocabulary": 3_100,
     "root": 1_500,
-    "data_gen": 88_420,
+    "data_gen": 88_460,
     "docs": 720,
     "experiments": 12_700,
     # To be read beside the paper, whatever else the project holds.
     "experiments/minibert.py": 1_800,
-    "modeling": 63_420,
+    "modeling": 63_430,
     "vocab": 60,
 }
 # Highest rate over all packages, per 10,000 tokens or in %; one package may have half as much more.

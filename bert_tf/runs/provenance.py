@@ -306,15 +306,19 @@ def _difference(before: Mapping, after: Mapping) -> str:
     """Returns where two fingerprints of an input differ: "in" a place, or "without" one."""
     if "given" in after:
         return f"in {after['given'][0]}"
-    known = before["files"]
-    for status in after["files"]:
-        if status not in known:
-            return f"in {status[0]}"
-    for status in known:
-        if status not in after["files"]:
-            return f"without {status[0]}"
+    known = {status[0]: status for status in before["files"]}
+    found = {status[0]: status for status in after["files"]}
+    for path in found:
+        if path not in known:
+            return f"in {path}"
+    for path in known:
+        if path not in found:
+            return f"without {path}"
+    for path, status in found.items():
+        if status != known[path]:
+            return f"in {path}"
     # Contents that were changed at the same size and time, or another order.
-    return f"in {known[0][0]}"
+    return f"in {after['files'][0][0]}"
 
 
 def check_evaluated(directory: str, init_checkpoint: str | None) -> None:

@@ -150,7 +150,7 @@ def find_records(patterns: str, flag: str) -> list[str]:
             )
     for name, count in counts.items():
         _check_complete(name, count, flag)
-    read = functools.cache(json_files.read_object)
+    read = functools.cache(_read_shards)
     filled = []
     for path, statistics in zip(paths, statistics_of(paths), strict=True):
         if statistics is None or not _is_empty_shard(path, read(statistics)):
@@ -180,7 +180,7 @@ def statistics_of(paths: Sequence[str]) -> list[str | None]:
     """
     # Each directory is listed, and each of its statistics read, once: on a remote file system every
     # access takes 50 ms.
-    read = functools.cache(json_files.read_object)
+    read = functools.cache(_read_shards)
     in_directory: dict[str, dict[str, str]] = {}
     statistics: list[str | None] = []
     for path in paths:
@@ -194,7 +194,7 @@ def statistics_of(paths: Sequence[str]) -> list[str | None]:
 
 
 def _find_statistics(
-    path: str, by_name: Mapping[str, str], read: Callable[[str], dict]
+    path: str, by_name: Mapping[str, str], read: Callable[[str], dict[str, dict]]
 ) -> str | None:
     """Returns the statistics of a record file, of all in its directory, name → path."""
     names = [path]
@@ -207,25 +207,26 @@ def _find_statistics(
             return statistics
     # The second and further names of a list of outputs are in the statistics of the first.
     for statistics in by_name.values():
-        if _shard_facts(path, read(statistics)):
+        if os.path.basename(path) in read(statistics):
             return statistics
     return None
 
 
-def _shard_facts(path: str, statistics: dict) -> dict | None:
-    """Returns the entry of a shard in the statistics; None if they do not list it."""
-    shards = statistics.get("shards")
+def _read_shards(statistics: str) -> dict[str, dict]:
+    """Returns file name → entry of each shard that statistics list."""
+    shards = json_files.read_object(statistics).get("shards")
+    by_name = {}
     if isinstance(shards, list):
         for shard in shards:
-            if isinstance(shard, dict) and shard.get("file") == os.path.basename(path):
-                return shard
-    return None
+            if isinstance(shard, dict) and isinstance(shard.get("file"), str):
+                by_name[shard["file"]] = shard
+    return by_name
 
 
-def _is_empty_shard(path: str, statistics: dict) -> bool:
+def _is_empty_shard(path: str, shards: Mapping[str, dict]) -> bool:
     """Whether a file has no byte, as its set had fewer instances than files."""
-    facts = _shard_facts(path, statistics)
-    return facts is not None and facts.get("rows") == 0 and files.file_size(path) == 0
+    facts = shards.get(os.path.basename(path), {})
+    return facts.get("rows") == 0 and files.file_size(path) == 0
 
 
 def stated_counts(paths: Sequence[str]) -> list[int | None]:
@@ -234,16 +235,16 @@ def stated_counts(paths: Sequence[str]) -> list[int | None]:
     None if the statistics do not contain it, or belong to a file of another size. Counting would
     take 2 s for a million records.
     """
-    read = functools.cache(json_files.read_object)
+    read = functools.cache(_read_shards)
     counts: list[int | None] = []
     for path, statistics in zip(paths, statistics_of(paths), strict=True):
         counts.append(None if statistics is None else _stated_count(path, read(statistics)))
     return counts
 
 
-def _stated_count(path: str, statistics: dict) -> int | None:
-    facts = _shard_facts(path, statistics)
-    if facts is None or facts.get("bytes") != files.file_size(path):
+def _stated_count(path: str, shards: Mapping[str, dict]) -> int | None:
+    facts = shards.get(os.path.basename(path), {})
+    if facts.get("bytes") != files.file_size(path):
         return None
     rows = facts.get("rows")
     return rows if isinstance(rows, int) else None

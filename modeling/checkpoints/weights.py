@@ -893,7 +893,7 @@ def config_from_shapes(
       source: named in errors.
 
     Raises:
-      UserError: the tensors have two values of a size, as with factorized embeddings.
+      UserError: the tensors have two values of a size, as of factorized embeddings.
     """
     values: dict[str, Any] = {}
     layers = set()
@@ -905,7 +905,7 @@ def config_from_shapes(
             if other != size:
                 raise UserError(
                     f"{source}: {SIZES[letter]} is {other} in other tensors and {size} in {name}: "
-                    "it is no BERT (are its embeddings factorized?)"
+                    "models with two are not read (factorized embeddings, a head of its own size)"
                 )
         if match := re.match(rf"{_LAYER_PREFIX}(\d+)/", name):
             layers.add(match[1])

@@ -426,6 +426,19 @@ def test_labels_that_are_missing_are_asked_for(name):
     assert_refused(functools.partial(model.fit, dataset), "the labels are missing")
 
 
+def test_a_loss_of_the_users_may_need_no_labels():
+    class Quiet(BertForClassification):
+        """Its loss is small where its scores are; Keras' `compile` wants a name all the same."""
+
+        def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+            return keras.ops.mean(keras.ops.square(y_pred))
+
+    model = Quiet(CONFIG, classes=3)
+    model.compile("sgd", "mse")
+    history = model.fit(IDS, epochs=2, verbose=0).history
+    assert history["loss"][1] < history["loss"][0] and model.evaluate(IDS, verbose=0) > 0
+
+
 def test_a_model_is_fitted_after_labels_that_were_refused():
     model = compiled()
     one_hot, labels = np.eye(3)[:2], np.array([0, 2])

@@ -53,10 +53,18 @@ def test_the_file_that_differs_is_named(tmp_path):
         (paths[:1], f"without {paths[1]}"),
         (paths, f"in {paths[2]}"),
         ([paths[0], paths[2]], f"in {paths[2]}"),
-        (paths[1::-1], f"in {paths[0]}"),
+        (paths[1::-1], f"in {paths[1]}"),
     ]:
         with pytest.raises(UserError, match=re.escape(f"other training data {difference})")):
             check_same("run", first, fingerprints({"train": given}, first), strict=False)
+    os.utime(paths[0], ns=(1, 1))
+    with pytest.raises(UserError, match=f"without {paths[1]}"):
+        check_same("run", first, fingerprints({"train": paths[:1]}, first), strict=False)
+    with open(paths[1], "a") as file:
+        file.write(" ")
+    os.utime(paths[0], ns=(first["train"]["files"][0][2],) * 2)
+    with pytest.raises(UserError, match=f"in {paths[1]}"):
+        check_same("run", first, fingerprints({"train": paths[:2]}, first), strict=False)
 
 
 def test_contents_count_whatever_sizes_and_times_are(tmp_path):
