@@ -229,7 +229,7 @@ class BertTaskModel(Checkpointed, keras.Model):
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         """Computes metrics as Keras does, on JAX and PyTorch before the first loss."""
-        # Without metrics a subclass may have a loss that needs no labels.
+        # A subclass without metrics may have a loss that needs no labels.
         if self._compile_metrics is not None:
             self._check_has_labels(y)
         return super().compute_metrics(x, y, y_pred, sample_weight)
