@@ -15,7 +15,7 @@ from tests import density
 
 # Code tokens of the whole project: of what docs/promises.md lists and nothing else. The number rises
 # in the commit that adds a row there.
-TOTAL = 365_760
+TOTAL = 365_720
 # Code tokens by package. Within the total a package may have 3 % or 500 tokens more than this.
 TOKENS = {
     "benchmarks": 16_200,
@@ -30,7 +30,7 @@ TOKENS = {
     "bert_tf/training": 20_100,
     "bert_tf/vocabulary": 3_100,
     "root": 1_500,
-    "data_gen": 88_460,
+    "data_gen": 88_420,
     "docs": 720,
     "experiments": 12_700,
     # To be read beside the paper, whatever else the project holds.

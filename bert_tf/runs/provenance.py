@@ -306,17 +306,20 @@ def _difference(before: Mapping, after: Mapping) -> str:
     """Returns where two fingerprints of an input differ: "in" a place, or "without" one."""
     if "given" in after:
         return f"in {after['given'][0]}"
-    known = {status[0]: status for status in before["files"]}
-    found = {status[0]: status for status in after["files"]}
-    for path in found:
-        if path not in known:
-            return f"in {path}"
+    known = {}
+    for status in before["files"]:
+        known[status[0]] = status
+    found = set()
+    for status in after["files"]:
+        found.add(status[0])
+        if status[0] not in known:
+            return f"in {status[0]}"
     for path in known:
         if path not in found:
             return f"without {path}"
-    for path, status in found.items():
-        if status != known[path]:
-            return f"in {path}"
+    for status in after["files"]:
+        if status != known[status[0]]:
+            return f"in {status[0]}"
     # Contents that were changed at the same size and time, or another order.
     return f"in {after['files'][0][0]}"
 

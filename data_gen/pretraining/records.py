@@ -150,10 +150,10 @@ def find_records(patterns: str, flag: str) -> list[str]:
             )
     for name, count in counts.items():
         _check_complete(name, count, flag)
-    read = functools.cache(_read_shards)
     filled = []
-    for path, statistics in zip(paths, statistics_of(paths), strict=True):
-        if statistics is None or not _is_empty_shard(path, read(statistics)):
+    for path, facts in zip(paths, _shard_facts(paths), strict=True):
+        # A set of fewer instances than files has shards without a byte.
+        if facts.get("rows") != 0 or files.file_size(path):
             filled.append(path)
     if filled:
         return filled
@@ -223,10 +223,14 @@ def _read_shards(statistics: str) -> dict[str, dict]:
     return by_name
 
 
-def _is_empty_shard(path: str, shards: Mapping[str, dict]) -> bool:
-    """Whether a file has no byte, as its set had fewer instances than files."""
-    facts = shards.get(os.path.basename(path), {})
-    return facts.get("rows") == 0 and files.file_size(path) == 0
+def _shard_facts(paths: Sequence[str]) -> list[dict]:
+    """Returns the entry of each record file in its statistics, {} if there is none."""
+    read = functools.cache(_read_shards)
+    facts = []
+    for path, statistics in zip(paths, statistics_of(paths), strict=True):
+        shards = {} if statistics is None else read(statistics)
+        facts.append(shards.get(os.path.basename(path), {}))
+    return facts
 
 
 def stated_counts(paths: Sequence[str]) -> list[int | None]:
@@ -235,19 +239,12 @@ def stated_counts(paths: Sequence[str]) -> list[int | None]:
     None if the statistics do not contain it, or belong to a file of another size. Counting would
     take 2 s for a million records.
     """
-    read = functools.cache(_read_shards)
     counts: list[int | None] = []
-    for path, statistics in zip(paths, statistics_of(paths), strict=True):
-        counts.append(None if statistics is None else _stated_count(path, read(statistics)))
+    for path, facts in zip(paths, _shard_facts(paths), strict=True):
+        rows = facts.get("rows")
+        is_stated = isinstance(rows, int) and facts.get("bytes") == files.file_size(path)
+        counts.append(rows if is_stated else None)
     return counts
-
-
-def _stated_count(path: str, shards: Mapping[str, dict]) -> int | None:
-    facts = shards.get(os.path.basename(path), {})
-    if facts.get("bytes") != files.file_size(path):
-        return None
-    rows = facts.get("rows")
-    return rows if isinstance(rows, int) else None
 
 
 def varint(value: int) -> bytes:
